@@ -1,0 +1,50 @@
+# Two commands do everything: `make report` runs the main job on a built-in data set, `make test` passes
+# the tests. Each sets up what it needs the first time, in .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help report test lint format types pytest bench clean
+
+help:
+	@echo "make report   value the built-in data set and print what was found"
+	@echo "make test     linter, formatter, type checker and tests"
+	@echo "make bench    time datassay against its peers on the same arrays"
+	@echo "make format   rewrite the code in the house style"
+	@echo "make clean    remove the environments and every cache"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "datassay needs Python 3.11 or later; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+report: $(READY)
+	$(BIN)/datassay value census
+
+test: lint types pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)
+	$(BIN)/mypy
+
+pytest: $(READY)
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	PYTHON=$(PYTHON) $(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) bench/.peers .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

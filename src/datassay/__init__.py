@@ -1,0 +1,109 @@
+"""datassay: what every record and attribute of a data set is worth, leaks and reveals, and what to release.
+
+Start with ``da.knn_shapley``; ``da.read_table`` reads your file. Everything listed here is loaded on first use, so
+that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from datassay._errors import InputError, MissingDependencyError
+from datassay._version import __version__
+
+if TYPE_CHECKING:
+    from datassay import oracle as oracle
+    from datassay.data import (
+        Column,
+        DatasetInfo,
+        Encoder,
+        Table,
+        census,
+        fit_encoder,
+        list_datasets,
+        load_dataset,
+        read_table,
+        voters,
+    )
+    from datassay.evaluate import (
+        Curve,
+        Detection,
+        addition_curve,
+        corrupt_features,
+        corrupt_labels,
+        detect_errors,
+        removal_curve,
+    )
+    from datassay.neighbors import NeighbourGraph, nearest_neighbours
+    from datassay.results import Values, load_result
+    from datassay.value import (
+        Tuning,
+        balance_weights,
+        knn_banzhaf,
+        knn_loo,
+        knn_shapley,
+        self_shapley,
+        tknn_shapley,
+        tune_k,
+        tune_tau,
+    )
+
+# Which room each public name lives in.
+_ROOMS = {
+    "data": (
+        "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"
+    ),
+    "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
+    "neighbors": "NeighbourGraph nearest_neighbours",
+    "results": "Values load_result",
+    "value": "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley tknn_shapley tune_k tune_tau",
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = [
+    "Column",
+    "Curve",
+    "DatasetInfo",
+    "Detection",
+    "Encoder",
+    "InputError",
+    "MissingDependencyError",
+    "NeighbourGraph",
+    "Table",
+    "Tuning",
+    "Values",
+    "__version__",
+    "addition_curve",
+    "balance_weights",
+    "census",
+    "corrupt_features",
+    "corrupt_labels",
+    "detect_errors",
+    "fit_encoder",
+    "knn_banzhaf",
+    "knn_loo",
+    "knn_shapley",
+    "list_datasets",
+    "load_dataset",
+    "load_result",
+    "nearest_neighbours",
+    "oracle",
+    "read_table",
+    "removal_curve",
+    "self_shapley",
+    "tknn_shapley",
+    "tune_k",
+    "tune_tau",
+    "voters",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "oracle":
+        return import_module("datassay.oracle")
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'datassay' has no attribute {name!r}")
+    return getattr(import_module(f"datassay.{_ROOM_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

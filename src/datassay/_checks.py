@@ -1,0 +1,70 @@
+"""Parameter checks, in one place, so that every error names its parameter the same way."""
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from datassay._errors import InputError
+
+
+def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Return ``value`` as an int, or say what is wrong with the parameter ``name``."""
+    bound = f"at least {at_least}" if at_most is None else f"between {at_least} and {at_most}"
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{name} must be a whole number {bound}, got {value!r}") from None
+    if isinstance(value, bool | np.bool_) or number < at_least or (at_most is not None and number > at_most):
+        raise InputError(f"{name} must be a whole number {bound}, got {value!r}")
+    return number
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return ``value`` as a finite float within the bounds, or say what is wrong with it."""
+    wanted = " and ".join(
+        f"{word} {bound:g}"
+        for word, bound in (("at least", at_least), ("above", above), ("at most", at_most), ("below", below))
+        if bound is not None
+    )
+    wanted = f"{name} must be a finite number" + (f" {wanted}" if wanted else "")
+    if isinstance(value, str | bytes | bool):
+        raise InputError(f"{wanted}, got {value!r}")
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{wanted}, got {value!r}") from None
+    outside = (
+        not math.isfinite(result)
+        or (at_least is not None and result < at_least)
+        or (above is not None and result <= above)
+        or (at_most is not None and result > at_most)
+        or (below is not None and result >= below)
+    )
+    if outside:
+        raise InputError(f"{wanted}, got {value!r}")
+    return result
+
+
+def choice(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``allowed``; otherwise list what is allowed."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def listed(items: Iterable[object], most: int = 5) -> str:
+    """Name the first few of ``items``: ``'a', 'b' and 3 more``."""
+    everything = [repr(item.item() if isinstance(item, np.generic) else item) for item in items]
+    if len(everything) <= most:
+        return ", ".join(everything)
+    return f"{', '.join(everything[:most])} and {len(everything) - most} more"

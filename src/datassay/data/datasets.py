@@ -1,0 +1,161 @@
+"""Data sets by name: simulated, carried by scikit-learn, in a folder of yours, or from OpenML."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from datassay._errors import InputError
+from datassay.data import simulate
+from datassay.data.reading import read_table
+from datassay.data.table import Column, Table
+
+FOLDER_VARIABLE = "DATASSAY_DATA"
+"""Environment variable that names a folder of Parquet files to load by name."""
+
+_FROM_SKLEARN = {
+    "breast_cancer": "cell measurements of tumours, malignant or benign",
+    "diabetes": "patients and the progression of their disease (a number, so no class label)",
+    "digits": "8×8 images of handwritten digits",
+    "iris": "flower measurements of three species",
+    "wine": "chemical analysis of wines of three growers",
+}
+_SIMULATED: dict[str, tuple[str, Callable[..., Table]]] = {
+    "census": ("simulated people with planted label errors, duplicates and rare individuals", simulate.census),
+    "voters": ("a simulated voter registry: zip code, race, party, gender, age", simulate.voters),
+}
+_USUAL_LABELS = ("y", "label", "target", "class")
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A data set that :func:`load_dataset` can load."""
+
+    name: str
+    source: str
+    description: str
+
+
+def list_datasets() -> list[DatasetInfo]:
+    """What can be loaded by name on this machine.
+
+    >>> [info.name for info in list_datasets() if info.source == "simulated"]
+    ['census', 'voters']
+    """
+    found = [DatasetInfo(name, "simulated", text) for name, (text, _) in _SIMULATED.items()]
+    found += [DatasetInfo(name, "scikit-learn", text) for name, text in _FROM_SKLEARN.items()]
+    folder = _folder()
+    if folder is not None:
+        found += [
+            DatasetInfo(file.stem, FOLDER_VARIABLE, f"Parquet file, {file.stat().st_size:,} bytes")
+            for file in sorted(folder.glob("*.parquet"))
+        ]
+    return found
+
+
+def load_dataset(name: str, label: str | None = None, id: str | None = None, **options: int) -> Table:
+    """Load a data set by name.
+
+    Parameters
+    ----------
+    name
+        A name from :func:`list_datasets`, or ``openml:NAME`` or ``openml:NUMBER`` where there is a network.
+    label, id
+        The label and id columns, for Parquet files in the folder named by the environment variable
+        ``DATASSAY_DATA`` and for OpenML. Without ``label``, the first of the columns y, label, target and class
+        that exists is the label, and there is none otherwise.
+    options
+        ``n`` and ``seed`` for simulated data sets.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> da.load_dataset("census", n=200, seed=7)
+    Table('census': 200 rows, 8 features, label 'income')
+    """
+    if name in _SIMULATED:
+        unknown = set(options) - {"n", "seed"}
+        if unknown:
+            raise InputError(f"{name} takes n and seed, not {', '.join(sorted(unknown))}")
+        table = _SIMULATED[name][1](**options)
+        return table if label is None else _relabelled(table, label)
+    if options:
+        raise InputError(f"{name!r} is not simulated and takes no {', '.join(sorted(options))}")
+    if name.startswith("openml:"):
+        return _from_openml(name.removeprefix("openml:"), label, id)
+    if name in _FROM_SKLEARN:
+        table = _from_sklearn(name)
+        return table if label is None else _relabelled(table, label)
+    folder = _folder()
+    file = folder / f"{name}.parquet" if folder is not None else None
+    if file is not None and file.is_file():
+        return _with_usual_label(file, label, id, name)
+    known = ", ".join(info.name for info in list_datasets())
+    hint = "" if folder is not None else f" Set {FOLDER_VARIABLE} to a folder of Parquet files to load those by name."
+    raise InputError(f"there is no data set {name!r}; there are {known}, and openml:NAME.{hint}")
+
+
+def _folder() -> Path | None:
+    given = os.environ.get(FOLDER_VARIABLE)
+    if not given:
+        return None
+    folder = Path(given)
+    if not folder.is_dir():
+        raise InputError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
+    return folder
+
+
+def _relabelled(table: Table, label: str) -> Table:
+    return replace(table, label=label, carried=tuple(c for c in table.carried if c != label))
+
+
+def _with_usual_label(source: object, label: str | None, id: str | None, name: str) -> Table:
+    table = read_table(source, label=label, id=id, name=name, text="refuse")
+    if label is None:
+        for usual in _USUAL_LABELS:
+            if usual in table.columns:
+                return replace(
+                    table, label=usual, notes=(*table.notes, f"column {usual!r} of {name} is taken as the label")
+                )
+    return table
+
+
+def _from_sklearn(name: str) -> Table:
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{name}")()
+    columns: dict[str, Column] = {
+        str(feature): Column("numeric", np.ascontiguousarray(bunch.data[:, j]))
+        for j, feature in enumerate(bunch.feature_names)
+    }
+    if name == "diabetes":
+        columns["progression"] = Column("numeric", bunch.target)
+        return Table(columns, np.arange(len(bunch.target)), carried=("progression",), name=name)
+    names = np.array([str(t) for t in bunch.target_names])
+    order = np.argsort(names)
+    rank = np.empty(len(names), np.int32)
+    rank[order] = np.arange(len(names))
+    columns["target"] = Column("categorical", rank[bunch.target], names[order])
+    return Table(columns, np.arange(len(bunch.target)), "target", name=name)
+
+
+def _from_openml(wanted: str, label: str | None, id: str | None) -> Table:
+    from urllib.error import URLError
+
+    from sklearn.datasets import fetch_openml
+
+    try:
+        if wanted.isdigit():
+            bunch = fetch_openml(data_id=int(wanted), as_frame=True, parser="auto")
+        else:
+            bunch = fetch_openml(name=wanted, as_frame=True, parser="auto")
+    except (URLError, TimeoutError, ConnectionError) as error:
+        raise InputError(f"OpenML cannot be reached for {wanted!r}: {error}") from None
+    except ImportError as error:
+        raise InputError(f"reading OpenML needs pandas: pip install pandas ({error})") from None
+    except ValueError as error:
+        raise InputError(f"OpenML has no data set {wanted!r}: {error}") from None
+    target = label or (bunch.target_names[0] if bunch.target_names else None)
+    return read_table(bunch.frame, label=target, id=id, name=f"openml:{wanted}")

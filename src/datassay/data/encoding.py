@@ -1,0 +1,183 @@
+"""From typed columns to points in space, fitted on training data only.
+
+Numbers are standardised (or min–max scaled), categories become one 0/1 column each. Missing numbers become the
+training median, a missing category one more category; both are noted. Categories never seen in training become
+all zeros, and are noted too.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data.table import Table
+
+Scaling = Literal["standard", "minmax", "none"]
+
+
+@dataclass(frozen=True)
+class _Number:
+    name: str
+    centre: float
+    width: float
+    fill: float
+
+
+@dataclass(frozen=True)
+class _Category:
+    name: str
+    categories: tuple[str, ...]
+    missing: bool
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How columns become numbers; made by :func:`fit_encoder`, applied with :meth:`transform`."""
+
+    parts: tuple[_Number | _Category, ...]
+    scale: Scaling
+    missing: Literal["impute", "error"]
+    dtype: np.dtype[np.float32] | np.dtype[np.float64]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded columns, such as ``age`` and ``job=cook``."""
+        names: list[str] = []
+        for part in self.parts:
+            if isinstance(part, _Number):
+                names.append(part.name)
+            else:
+                names += [f"{part.name}={category}" for category in part.categories]
+                names += [f"{part.name} missing"] if part.missing else []
+        return tuple(names)
+
+    def transform(self, table: Table) -> tuple[NDArray[np.float32] | NDArray[np.float64], tuple[str, ...]]:
+        """The encoded rows, and notes on what had to be filled in."""
+        self._same_columns(table)
+        out = np.zeros((len(table), len(self.feature_names)), self.dtype)
+        notes: list[str] = []
+        at = 0
+        for part in self.parts:
+            column = table.columns[part.name]
+            absent = column.missing
+            if absent.any() and self.missing == "error":
+                raise InputError(
+                    f"column {part.name!r} of {table.name} is missing at row {int(absent.argmax())} (counting from 0)"
+                )
+            if isinstance(part, _Number):
+                numbers = column.data.astype(np.float64)
+                if np.isinf(numbers).any():
+                    row = int(np.isinf(numbers).argmax())
+                    raise InputError(
+                        f"column {part.name!r} of {table.name} is infinite at row {row} (counting from 0); "
+                        "features must be finite"
+                    )
+                if absent.any():
+                    notes.append(
+                        f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the training "
+                        f"median {part.fill:g}"
+                    )
+                    numbers = np.where(absent, part.fill, numbers)
+                out[:, at] = (numbers - part.centre) / part.width
+                at += 1
+            else:
+                assert column.categories is not None
+                position = {category: i for i, category in enumerate(part.categories)}
+                translate = np.array([position.get(str(c), -1) for c in column.categories] + [-1], np.intp)
+                codes = translate[column.data.astype(np.intp)]
+                unseen = (codes < 0) & ~absent
+                if unseen.any():
+                    names = np.unique(column.decoded()[unseen].astype(np.str_))
+                    notes.append(
+                        f"{table.name}: {unseen.sum():,} values of {part.name!r} never occur in training "
+                        f"({_checks.listed(names)}) and match none of its categories"
+                    )
+                rows = np.flatnonzero(codes >= 0)
+                out[rows, at + codes[rows]] = 1
+                at += len(part.categories)
+                if absent.any():
+                    how = "a category of their own" if part.missing else "none of the training categories"
+                    notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
+                if part.missing:
+                    out[absent, at] = 1
+                    at += 1
+        return out, tuple(notes)
+
+    def _same_columns(self, table: Table) -> None:
+        expected = {part.name for part in self.parts}
+        found = set(table.features)
+        if expected - found:
+            raise InputError(
+                f"{table.name} lacks the column {_checks.listed(sorted(expected - found))} that the training data has"
+            )
+        if found - expected:
+            raise InputError(
+                f"{table.name} has the column {_checks.listed(sorted(found - expected))} that the training data "
+                "lacks; ignore it or add it there"
+            )
+        for part in self.parts:
+            numeric = isinstance(part, _Number)
+            if (table.columns[part.name].kind == "numeric") != numeric:
+                raise InputError(
+                    f"column {part.name!r} is {'numeric' if numeric else 'categorical'} in the training data and "
+                    f"{table.columns[part.name].kind} in {table.name}"
+                )
+
+
+def fit_encoder(
+    table: Table,
+    *,
+    scale: Scaling = "standard",
+    missing: Literal["impute", "error"] = "impute",
+    dtype: Literal["float64", "float32"] = "float64",
+) -> Encoder:
+    """Learn from the training table how its columns become numbers.
+
+    ``scale`` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none"; a constant column becomes 0.
+    ``missing="error"`` refuses missing values instead of filling them in.
+
+    >>> import datassay as da, pandas as pd
+    >>> table = da.read_table(pd.DataFrame({"age": [20, 40], "job": ["cook", "nurse"]}))
+    >>> encoder = da.fit_encoder(table)
+    >>> encoder.feature_names
+    ('age', 'job=cook', 'job=nurse')
+    >>> encoder.transform(table)[0].tolist()
+    [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+    _checks.choice("scale", scale, ("standard", "minmax", "none"))
+    _checks.choice("missing", missing, ("impute", "error"))
+    _checks.choice("dtype", dtype, ("float64", "float32"))
+    if not table.features:
+        raise InputError(f"{table.name} has no feature columns; there is nothing to measure distances with")
+    parts: list[_Number | _Category] = []
+    for name in table.features:
+        column = table.columns[name]
+        absent = column.missing
+        if column.kind == "categorical":
+            assert column.categories is not None
+            used = np.bincount(column.data[~absent].astype(np.intp), minlength=len(column.categories)) > 0
+            parts.append(_Category(name, tuple(map(str, column.categories[used])), bool(absent.any())))
+            continue
+        numbers = column.data[~absent].astype(np.float64)
+        if len(numbers) == 0:
+            raise InputError(f"column {name!r} of {table.name} has no values in training; ignore it")
+        if np.isinf(numbers).any():
+            row = int(np.isinf(column.data.astype(np.float64)).argmax())
+            raise InputError(
+                f"column {name!r} of {table.name} is infinite at row {row} (counting from 0); features must be finite"
+            )
+        fill = float(np.median(numbers))
+        filled = np.where(absent, fill, column.data.astype(np.float64))
+        if scale == "standard":
+            centre, width = float(filled.mean()), float(filled.std())
+        elif scale == "minmax":
+            centre, width = float(filled.min()), float(np.ptp(filled))
+        else:
+            centre, width = 0.0, 1.0
+        if width <= 1e-14 * abs(centre):  # constant, up to the rounding of its mean
+            width = 1.0
+        parts.append(_Number(name, centre, width, fill))
+    return Encoder(tuple(parts), scale, missing, np.dtype(dtype))

@@ -1,0 +1,177 @@
+"""What the value functions accept, brought to one form: points, label codes, ids, and notes.
+
+Features may be arrays, data frames of numbers, or Tables (then encoded, fitted on the training table alone);
+labels may be strings, whole numbers or Booleans.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data.encoding import fit_encoder
+from datassay.data.reading import as_ids, frame_index
+from datassay.data.table import Table
+
+Codes = NDArray[np.uint8] | NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Training and validation data in one form; ``points_val`` is None when records value each other."""
+
+    points: object
+    points_val: object | None
+    codes: Codes
+    codes_val: Codes
+    classes: NDArray[np.generic]
+    labels: NDArray[np.generic]
+    labels_val: NDArray[np.generic]
+    ids: NDArray[np.generic]
+    notes: tuple[str, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """Distinct labels in training and validation together (SPEC §0)."""
+        return len(self.classes)
+
+
+def prepare(
+    X: object,
+    y: object,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    ids: object | None = None,
+) -> Inputs:
+    """Bring the arguments of a value function to one form, or say what is wrong with them."""
+    if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
+        raise InputError("X and X_val must both be Tables, or neither")
+    if isinstance(X, Table):
+        assert X_val is None or isinstance(X_val, Table)
+        return _from_tables(X, y, X_val, y_val, ids)
+    points, names, found_ids = _from_frame("X", X, None)
+    points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
+    if y is None:
+        raise InputError("y must be given: one label for each row of X")
+    labels = as_labels("y", y)
+    if X_val is None:
+        if y_val is not None:
+            raise InputError("y_val is given without X_val")
+        labels_val = labels
+    else:
+        if y_val is None:
+            raise InputError("y_val must be given: one label for each row of X_val")
+        labels_val = as_labels("y_val", y_val)
+    return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, ())
+
+
+def _from_tables(
+    train: Table, y: object, validation: Table | None, y_val: object, ids: object | None
+) -> Inputs:
+    encoder = fit_encoder(train)
+    points, notes = encoder.transform(train)
+    notes = (*train.notes, *notes)
+    labels = as_labels("y", train.labels if y is None else y)
+    points_val: object | None = None
+    labels_val = labels
+    if validation is not None:
+        points_val, more = encoder.transform(validation)
+        notes = (*notes, *(n for n in validation.notes if n not in notes), *more)
+        labels_val = as_labels("y_val", validation.labels if y_val is None else y_val)
+    elif y_val is not None:
+        raise InputError("y_val is given without X_val")
+    return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes)
+
+
+def _from_frame(
+    name: str, given: object, expected: tuple[str, ...] | None
+) -> tuple[object, tuple[str, ...] | None, NDArray[np.generic] | None]:
+    """Features of a data frame as an array, with its column names and index; anything else as it is."""
+    if given is None or isinstance(given, np.ndarray | list | tuple):
+        return given, None, None
+    import narwhals as nw
+
+    frame = nw.from_native(given, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+    if not isinstance(frame, nw.DataFrame):
+        return given, None, None
+    names = tuple(frame.columns)
+    if expected is not None:
+        lacking, extra = [c for c in expected if c not in names], [c for c in names if c not in expected]
+        if lacking:
+            raise InputError(f"{name} lacks the column {_checks.listed(lacking)} that X has")
+        if extra:
+            raise InputError(f"{name} has the column {_checks.listed(extra)} that X lacks")
+        frame = frame.select(list(expected))
+        names = expected
+    for column, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise InputError(
+                f"column {column!r} of {name} is not numeric ({dtype}); read_table encodes such columns: "
+                "da.read_table(frame, label=...)"
+            )
+    points = np.column_stack([frame[column].to_numpy().astype(np.float64) for column in names])
+    if all(dtype == nw.Float32 for dtype in frame.schema.values()):
+        points = points.astype(np.float32)
+    if not np.isfinite(points).all():
+        row, at = np.argwhere(~np.isfinite(points))[0]
+        raise InputError(
+            f"column {names[at]!r} of {name} has the value {points[row, at]} at row {row} (counting from 0); every "
+            "feature must be finite. read_table handles missing values"
+        )
+    return points, names, frame_index(frame)
+
+
+def as_labels(name: str, given: object) -> NDArray[np.generic]:
+    """Labels as a plain array of strings, whole numbers or Booleans."""
+    labels = np.asarray(given)
+    if labels.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
+    if labels.dtype.kind in "biuU":
+        return labels
+    plain = labels.tolist()
+    missing = [i for i, value in enumerate(plain) if value is None or value != value]
+    if missing:
+        raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
+    if all(isinstance(value, str) for value in plain):
+        return np.array(plain, dtype=np.str_)
+    if all(isinstance(value, bool) for value in plain):
+        return np.array(plain, dtype=bool)
+    if all(isinstance(value, int | float) and float(value).is_integer() for value in plain):
+        return np.array(plain).astype(np.int64)
+    if all(isinstance(value, int | float) for value in plain):
+        row = next(i for i, value in enumerate(plain) if not float(value).is_integer())
+        raise InputError(
+            f"{name} has the label {plain[row]!r} at row {row}; labels are classes (strings or whole numbers), and "
+            "values of a regression are not supported"
+        )
+    raise InputError(f"{name} mixes labels of different types; make them all strings or all whole numbers")
+
+
+def _join(
+    points: object,
+    points_val: object | None,
+    labels: NDArray[np.generic],
+    labels_val: NDArray[np.generic],
+    ids: object | None,
+    notes: tuple[str, ...],
+) -> Inputs:
+    if (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
+        raise InputError(
+            "y and y_val hold labels of different types: "
+            f"{labels[0]!r} and {labels_val[0]!r}; make them both strings or both whole numbers"
+        )
+    n = len(labels)
+    classes, codes = np.unique(np.concatenate([labels, labels_val]), return_inverse=True)
+    codes = codes.astype(np.uint8 if len(classes) <= 256 else np.int32)
+    unseen = classes[np.bincount(codes[:n], minlength=len(classes)) == 0]
+    if len(unseen):
+        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
+    chosen = np.arange(n) if ids is None else as_ids(np.asarray(ids), "ids")
+    if len(chosen) != n:
+        raise InputError(f"ids has {len(chosen)} entries for {n} records")
+    return Inputs(
+        points, points_val, codes[:n], codes[n:], classes, labels, labels_val, chosen, notes
+    )

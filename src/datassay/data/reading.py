@@ -1,0 +1,296 @@
+"""Read the file or frame the user has: CSV, Parquet, pandas, polars, Arrow.
+
+Everything becomes one Arrow table (DuckDB reads files, narwhals reads frames), whose columns are then typed:
+
+- numbers stay numbers; dates become days since 1970-01-01 (noted);
+- strings and Booleans are categories, unless a string column has more than 20 distinct values and more than one
+  for every ten rows: that is text, refused unless the caller says what to do with it;
+- empty cells and NA, N/A, NaN, null and ? (in CSV) are missing; a column with nothing in it is set aside (noted).
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data.table import Column, Table, missing_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
+CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+PARQUET_ENDINGS: Final = (".parquet", ".pq")
+
+
+def read_table(
+    path_or_frame: object,
+    label: str | None = None,
+    id: str | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    text: Literal["refuse", "categorical", "ignore"] = "refuse",
+    name: str | None = None,
+) -> Table:
+    """Read a CSV or Parquet file, or a pandas, polars or Arrow table, into typed columns.
+
+    Parameters
+    ----------
+    path_or_frame
+        A path ending in .csv, .tsv, .txt (these also as .gz) or .parquet, or a data frame.
+    label
+        The column to predict: strings, whole numbers or Booleans.
+    id
+        The column that identifies a row; its values must be distinct. Without it, rows are numbered from 0; a
+        pandas index that is not the default one is used.
+    ignore
+        Columns to keep beside the features without using them.
+    categorical
+        Columns to read as categories although they look like numbers or text (zip codes, say).
+    text
+        What to do with text columns: refuse them with an error (default), treat each as categories, or ignore them.
+
+    Examples
+    --------
+    >>> import datassay as da, pandas as pd
+    >>> frame = pd.DataFrame({"age": [34, 51, None], "job": ["nurse", "cook", "nurse"], "y": ["a", "b", "a"]})
+    >>> table = da.read_table(frame, label="y")
+    >>> table.features, table.labels.tolist()
+    (('age', 'job'), ['a', 'b', 'a'])
+    """
+    _checks.choice("text", text, ("refuse", "categorical", "ignore"))
+    for parameter, given in (("ignore", ignore), ("categorical", categorical)):
+        if isinstance(given, str):
+            raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
+    index: NDArray[np.generic] | None = None
+    if isinstance(path_or_frame, str | os.PathLike):
+        path = Path(path_or_frame)
+        source = name or path.name
+        arrow = _read_file(path, as_text=[c for c in (id, *categorical) if c is not None])
+    else:
+        source = name or "table"
+        arrow, index = _read_frame(path_or_frame)
+    columns = arrow.column_names
+    for column in (label, id, *ignore, *categorical):
+        if column is not None and column not in columns:
+            raise InputError(f"{source}: {missing_column(column, columns)}")
+    if len(set(columns)) < len(columns):
+        twice = [c for c in columns if columns.count(c) > 1]
+        raise InputError(f"{source} has more than one column named {twice[0]!r}")
+    if label is not None and label == id:
+        raise InputError(f"label and id are both {label!r}; they must be different columns")
+    if arrow.num_rows == 0:
+        raise InputError(f"{source} has no rows")
+    ids = _ids(arrow, id, index, source)
+    typed: dict[str, Column] = {}
+    carried = [c for c in columns if c in set(ignore)]
+    notes: list[str] = []
+    for column in columns:
+        if column == id:
+            continue
+        aside = column == label or column in carried
+        found = _type_column(
+            arrow[column], column, source, asked=column in categorical or aside, text=text, notes=notes
+        )
+        typed[column] = found[0]
+        if found[1] and not aside:
+            carried.append(column)
+    return Table(typed, ids, label, tuple(carried), source, tuple(notes))
+
+
+def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
+    import duckdb
+
+    lower = path.name.lower()
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{path.name} is empty: it has no header and no rows")
+    if not lower.endswith((*CSV_ENDINGS, *PARQUET_ENDINGS)):
+        raise InputError(
+            f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
+        )
+    with duckdb.connect() as connection:
+        try:
+            if lower.endswith(PARQUET_ENDINGS):
+                query, parameters = "SELECT * FROM read_parquet($path)", {"path": str(path)}
+                return connection.execute(query, parameters).to_arrow_table()
+            nulls = ", ".join(f"'{word}'" for word in MISSING_IN_CSV)
+            options = f"header = true, sample_size = -1, nullstr = [{nulls}]"
+            if lower.endswith((".tsv", ".tsv.gz")):
+                options += r", delim = '\t'"
+            query = f"SELECT * FROM read_csv($path, {options})"
+            parameters = {"path": str(path)}
+            described = connection.execute(f"DESCRIBE {query}", parameters).fetchall()
+            forced = [column for column, *_ in described if column in as_text]
+            if forced:
+                types = ", ".join(f"{_quoted(column)}: 'VARCHAR'" for column in forced)
+                query = f"SELECT * FROM read_csv($path, {options}, types = {{{types}}})"
+            return connection.execute(query, parameters).to_arrow_table()
+        except duckdb.Error as error:
+            reason = str(error).strip().splitlines()
+            raise InputError(f"cannot read {path.name}: {' '.join(line.strip() for line in reason[:6])}") from None
+
+
+def _quoted(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
+    import narwhals as nw
+
+    try:
+        data = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+    except TypeError:
+        raise InputError(
+            f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
+        ) from None
+    for column in data.columns:
+        if not isinstance(column, str):
+            raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+    return data.to_arrow(), frame_index(data)
+
+
+def frame_index(data: object) -> NDArray[np.generic] | None:
+    """The index of a pandas-like frame, unless it is the default 0, 1, 2, …"""
+    import narwhals as nw
+
+    index = nw.maybe_get_index(data)  # type: ignore[type-var]
+    if index is None or type(index).__name__ == "RangeIndex":
+        return None
+    return np.asarray(index)
+
+
+def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
+    """Ids as a plain array of whole numbers or strings, all present and distinct."""
+    ids = np.asarray(given)
+    if ids.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, one entry a row")
+    if ids.dtype.kind == "f" and np.isfinite(ids.astype(float)).all() and (ids == np.floor(ids.astype(float))).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuU":
+        missing = [i for i, value in enumerate(ids.tolist()) if value is None or value != value]
+        if missing:
+            raise InputError(f"{name} is missing at row {missing[0]} (counting from 0); every row needs an id")
+        ids = np.array([str(value) for value in ids.tolist()])
+    unique, first, count = np.unique(ids, return_index=True, return_counts=True)
+    if len(unique) < len(ids):
+        twice = unique[count > 1]
+        rows = np.flatnonzero(ids == twice[0])
+        raise InputError(
+            f"{name} has duplicates: {_checks.listed(twice)} (the first at rows {rows[0]} and {rows[1]}, counting "
+            "from 0); ids must be distinct"
+        )
+    return ids
+
+
+def _ids(
+    arrow: "pa.Table", id: str | None, index: NDArray[np.generic] | None, source: str
+) -> NDArray[np.generic]:
+    if id is None:
+        if index is None:
+            return np.arange(arrow.num_rows)
+        return as_ids(index, f"the index of {source}")
+    column = arrow[id]
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise InputError(f"the id {id!r} of {source} is missing at row {row} (counting from 0)")
+    values = column.to_pylist()
+    if isinstance(values[0], str):
+        # A CSV id was read as text, so that 007 stays 007; whole numbers written plainly become numbers.
+        if all(v.isascii() and v.isdigit() and len(v) < 19 and (v == "0" or v[0] != "0") for v in values):
+            return as_ids(np.array(values, np.int64), f"the id {id!r} of {source}")
+        return as_ids(np.array(values), f"the id {id!r} of {source}")
+    return as_ids(np.array(values), f"the id {id!r} of {source}")
+
+
+def _type_column(
+    column: "pa.ChunkedArray",
+    name: str,
+    source: str,
+    *,
+    asked: bool,
+    text: str,
+    notes: list[str],
+) -> tuple[Column, bool]:
+    """The typed column, and whether it must be set aside."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_null(kind) or column.null_count == len(column):
+        notes.append(f"column {name!r} of {source} has no values and is set aside")
+        return Column("numeric", np.full(len(column), np.nan)), True
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            asked = True  # the frame itself says that this is categorical
+    if pa.types.is_boolean(kind):
+        codes = pc.fill_null(column.cast(pa.int8()), -1).to_numpy().astype(np.int32)
+        return Column("categorical", codes, np.array(["False", "True"])), False
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
+        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return Column("numeric", micros.to_numpy() / 86_400e6), False
+    if pa.types.is_integer(kind):
+        return Column("numeric", column.to_numpy()), False
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Column("numeric", column.cast(pa.float64()).to_numpy()), False
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        found = _encode_strings(column)
+        assert found.categories is not None
+        distinct = len(found.categories)
+        if distinct <= max(20, len(column) // 10) or asked or text == "categorical":
+            return found, False
+        if text == "ignore":
+            notes.append(f"column {name!r} of {source} holds text and is set aside")
+            return found, True
+        raise InputError(_text_refusal(column, found, name, source))
+    raise InputError(f"column {name!r} of {source} has the type {kind}, which datassay cannot use; ignore or drop it")
+
+
+def _encode_strings(column: "pa.ChunkedArray") -> Column:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = pc.dictionary_encode(column.cast(pa.large_string())).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    order = np.argsort(names)
+    rank = np.empty(len(names) + 1, np.int32)
+    rank[order] = np.arange(len(names))
+    rank[-1] = -1
+    return Column("categorical", rank[codes], names[order])
+
+
+def _text_refusal(column: "pa.ChunkedArray", found: Column, name: str, source: str) -> str:
+    assert found.categories is not None
+    odd = [value for value in found.categories.tolist() if not _is_number(value)]
+    if len(odd) <= max(3, len(found.categories) // 100):
+        row = column.to_pylist().index(odd[0])
+        return (
+            f"column {name!r} of {source} holds numbers but for {_checks.listed(odd)} (first at row {row}, counting "
+            "from 0); mend those cells or leave them empty"
+        )
+    return (
+        f"column {name!r} of {source} is text ({len(found.categories):,} distinct values in {len(column):,} rows, such "
+        f"as {_checks.listed(found.categories[:3])}); name it in ignore or categorical, or pass text='ignore' or "
+        "text='categorical' for all text columns"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,191 @@
+"""A table that came in: typed columns, row ids, a label, and a record of what was noticed on the way.
+
+Numbers are numbers and categories are integer codes with their names beside them, so that millions of rows stay
+small. Missing is missing (NaN, code −1) until an encoder states what it does about it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.results import FrameKind, make_frame
+
+Kind = Literal["numeric", "categorical"]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: numbers (missing is NaN), or codes into ``categories`` (missing is −1)."""
+
+    kind: Kind
+    data: NDArray[np.generic]
+    categories: NDArray[np.str_] | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> "Column":
+        """The column at these rows."""
+        return Column(self.kind, self.data[rows], self.categories)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        if self.kind == "categorical":
+            return np.asarray(self.data == np.array(-1))
+        if self.data.dtype.kind != "f":
+            return np.zeros(len(self.data), bool)
+        return np.isnan(self.data.astype(np.float64, copy=False))
+
+    def decoded(self) -> NDArray[np.generic]:
+        """The values as a person would write them; a missing category is None."""
+        if self.kind == "numeric" or self.categories is None:
+            return self.data
+        if not self.missing.any():
+            return self.categories[self.data.astype(np.intp)]
+        names = np.append(self.categories.astype(object), None)
+        return np.asarray(names[self.data.astype(np.intp)])
+
+
+def categorical(values: Sequence[object] | NDArray[np.generic]) -> Column:
+    """A categorical column from values; None is missing. Categories are sorted by name.
+
+    >>> column = categorical(["b", None, "a", "b"])
+    >>> column.data.tolist(), column.categories.tolist()
+    ([1, -1, 0, 1], ['a', 'b'])
+    """
+    given = np.asarray(values, dtype=object)
+    present = np.array([value is not None for value in given], bool)
+    names, codes = np.unique(given[present].astype(np.str_), return_inverse=True)
+    data = np.full(len(given), -1, np.int32)
+    data[present] = codes
+    return Column("categorical", data, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data set: features, an optional label, one id a row, and columns carried along but not used.
+
+    Make one with :func:`datassay.read_table` or :func:`datassay.load_dataset`.
+
+    >>> import datassay as da
+    >>> table = da.load_dataset("iris")
+    >>> len(table), table.label, table.features[:2]
+    (150, 'target', ('sepal length (cm)', 'sepal width (cm)'))
+    >>> train, validation = table.split(0.8, seed=0)
+    >>> len(train), len(validation)
+    (120, 30)
+    """
+
+    columns: Mapping[str, Column]
+    ids: NDArray[np.generic]
+    label: str | None = None
+    carried: tuple[str, ...] = ()
+    name: str = "table"
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        n = len(self.ids)
+        for name, column in self.columns.items():
+            if len(column.data) != n:
+                raise InputError(f"column {name!r} has {len(column.data)} rows, and there are {n} ids")
+        for name in (*self.carried, *([] if self.label is None else [self.label])):
+            self._must_have(name)
+
+    def _must_have(self, name: str) -> None:
+        if name not in self.columns:
+            raise InputError(missing_column(name, self.columns))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        label = "no label" if self.label is None else f"label {self.label!r}"
+        return f"Table({self.name!r}: {len(self):,} rows, {len(self.features)} features, {label})"
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        """The values of one column."""
+        self._must_have(name)
+        return self.columns[name].decoded()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Columns that describe a record: neither the label nor carried along."""
+        aside = {self.label, *self.carried}
+        return tuple(name for name in self.columns if name not in aside)
+
+    @property
+    def labels(self) -> NDArray[np.generic]:
+        """The label of every row; an error if the table has none or one is missing."""
+        if self.label is None:
+            raise InputError(f"{self.name} has no label; name its column with label=")
+        column = self.columns[self.label]
+        missing = column.missing
+        if missing.any():
+            raise InputError(
+                f"the label {self.label!r} of {self.name} is missing in {missing.sum()} rows, first at row "
+                f"{int(missing.argmax())} (counting from 0); fill it in or leave those rows out"
+            )
+        return column.decoded()
+
+    def select(self, rows: NDArray[np.generic] | Sequence[int], name: str | None = None) -> "Table":
+        """The table of these rows, by position or by a Boolean mask; ids stay with their rows."""
+        mask = np.asarray(rows)
+        at = np.flatnonzero(mask) if mask.dtype == bool else mask.astype(np.intp)
+        return replace(
+            self,
+            columns={name: column.take(at) for name, column in self.columns.items()},
+            ids=self.ids[at],
+            name=name or self.name,
+        )
+
+    def split(
+        self, *shares: float, seed: int = 0, stratify: bool = True
+    ) -> tuple["Table", ...]:
+        """Split at random: ``split(0.8)`` into two, ``split(0.6, 0.2, 0.2)`` into three tables.
+
+        Shares must not add up to more than 1; where they fall short, the rest becomes one more table. With
+        ``stratify`` every part has each class in the proportion of the whole, as nearly as rows allow. Rows keep
+        their order and ids.
+        """
+        if not shares:
+            raise InputError("split needs at least one share, such as 0.8")
+        parts = [_checks.number("share", share, above=0, at_most=1) for share in shares]
+        if sum(parts) > 1 + 1e-9:
+            raise InputError(f"the shares {', '.join(f'{p:g}' for p in parts)} add up to more than 1")
+        if sum(parts) < 1 - 1e-9:
+            parts.append(1 - sum(parts))
+        rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
+        shuffled = rng.permutation(len(self))
+        if stratify and self.label is not None:
+            codes = np.unique(self.labels, return_inverse=True)[1]
+            # Place in the class, as a fraction of the class, spreads every class evenly over the shuffled order.
+            by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+            sizes = np.bincount(codes)
+            place = np.arange(len(self)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            shuffled = by_class[np.argsort((place + 0.5) / np.repeat(sizes, sizes), kind="stable")]
+        ends = np.round(np.cumsum([0, *parts]) * len(self)).astype(int)
+        sections = [np.sort(shuffled[low:high]) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        if any(len(section) == 0 for section in sections):
+            raise InputError(
+                f"splitting {len(self)} rows by {', '.join(f'{p:g}' for p in parts)} leaves a part with no rows"
+            )
+        return tuple(self.select(section) for section in sections)
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The table as a data frame (see :meth:`datassay.results.Values.to_frame`), the id first."""
+        name = "id" if "id" not in self.columns else "row_id"
+        return make_frame({name: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}, kind)
+
+
+def missing_column(name: str, columns: Mapping[str, object] | Sequence[str]) -> str:
+    """Say that a column is not there, and which one was probably meant."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(columns), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {_checks.listed(columns, 12)}"
+    return f"there is no column {name!r}{hint}"

@@ -1,0 +1,51 @@
+"""Neighbours: distances → full ranking, nearest J or within τ, in blocks, the same bits however it is run."""
+
+from datassay.neighbors.passes import (
+    DEFAULT_MEMORY,
+    AnySpace,
+    Distances,
+    EveryDistance,
+    FullRanking,
+    Nearest,
+    NearestRanking,
+    Progress,
+    Ranked,
+    Run,
+    Within,
+    WithinThreshold,
+    accumulate,
+    collect,
+    nearest_neighbours,
+)
+from datassay.neighbors.space import (
+    METRICS,
+    FeatureSpace,
+    MatrixSpace,
+    NeighbourGraph,
+    as_floats,
+    make_space,
+)
+
+__all__ = [
+    "DEFAULT_MEMORY",
+    "METRICS",
+    "AnySpace",
+    "Distances",
+    "EveryDistance",
+    "FeatureSpace",
+    "FullRanking",
+    "MatrixSpace",
+    "Nearest",
+    "NearestRanking",
+    "NeighbourGraph",
+    "Progress",
+    "Ranked",
+    "Run",
+    "Within",
+    "WithinThreshold",
+    "accumulate",
+    "as_floats",
+    "collect",
+    "make_space",
+    "nearest_neighbours",
+]

@@ -1,0 +1,470 @@
+"""The one expensive thing, done once: blocks of validation points against all training points.
+
+A pass runs groups of validation points through a *view* (the full ranking, the nearest J, or who is within τ)
+and hands each block to a small kernel. :func:`accumulate` adds up what the kernel says of each training point;
+:func:`collect` lets it write what it says of each validation point.
+
+Same bits for any number of threads and any amount of memory: distances do not depend on blocks (see
+``kernels``), and sums are always taken in the same order: within a group of consecutive validation points one
+after the other, then group after group. The groups depend on the sizes of the data alone.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
+
+DEFAULT_MEMORY = 512 * 2**20
+"""Bytes a pass may use for its blocks unless told otherwise."""
+
+Progress = Callable[[int, int], None] | bool | None
+"""Called with (validation points done, of how many); True draws a bar on standard error."""
+
+AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a pass is run; none of it can change a result."""
+
+    n_jobs: int | None = None
+    memory: int = DEFAULT_MEMORY
+    progress: Progress = None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A block of rankings: ``order[v, r]`` is the training point at rank r+1 from validation point start+v."""
+
+    start: int
+    order: NDArray[np.uint32]
+
+    @property
+    def rows(self) -> slice:
+        """The validation points of the block."""
+        return slice(self.start, self.start + self.order.shape[0])
+
+
+@dataclass(frozen=True)
+class Nearest(Ranked):
+    """A block of the nearest few, with their distances."""
+
+    distances: Floats
+
+
+@dataclass(frozen=True)
+class Distances:
+    """A block of the numbers that rank the training points (squared, for Euclidean distance)."""
+
+    start: int
+    filled: Floats
+
+    @property
+    def rows(self) -> slice:
+        """The validation points of the block."""
+        return slice(self.start, self.start + self.filled.shape[0])
+
+
+@dataclass(frozen=True)
+class Within:
+    """A block of neighbourhoods: ``inside[v, i]`` is 1 if training point i is within τ of start+v."""
+
+    start: int
+    inside: NDArray[np.uint8]
+
+    @property
+    def rows(self) -> slice:
+        """The validation points of the block."""
+        return slice(self.start, self.start + self.inside.shape[0])
+
+
+B_co = TypeVar("B_co", covariant=True)
+
+
+class View(Protocol[B_co]):
+    """How a pass looks at the training points."""
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        """Scratch a worker needs whatever the block."""
+        ...
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        """Scratch a worker needs for each row of a block."""
+        ...
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: "Scratch") -> B_co:
+        """Look from the validation points start … start+rows."""
+        ...
+
+
+class Scratch:
+    """A worker's buffers, kept from block to block so that memory is touched once."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.generic]] = {}
+
+    def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
+        """A buffer of that name and shape, its content undefined."""
+        size = int(np.prod(shape))
+        array = self._arrays.get(name)
+        if array is None or array.size < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size, dtype)
+        return array[:size].reshape(shape)
+
+
+def _sort_buffers(scratch: Scratch, n: int) -> tuple[NDArray[np.generic], ...]:
+    from datassay.neighbors import kernels
+
+    return (
+        scratch("short", (n,), np.uint32),
+        scratch("words", (n,), np.uint64),
+        scratch("spare", (n,), np.uint64),
+        scratch("counts", (3, 1 << kernels.DIGIT), np.uint32),
+    )
+
+
+def _bits(block: Floats) -> NDArray[np.uint32] | NDArray[np.uint64]:
+    return block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
+
+
+def _others(space: AnySpace) -> int:
+    """How many training points a validation point can have as neighbours."""
+    excluded = not isinstance(space, NeighbourGraph) and space.excludes_self
+    return space.n_train - 1 if excluded else space.n_train
+
+
+@dataclass(frozen=True)
+class FullRanking:
+    """Every training point, nearest first."""
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        """Keys and two buffers of words."""
+        return 20 * space.n_train
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        """Distances and ranking."""
+        return 0 if isinstance(space, NeighbourGraph) else (space.dtype.itemsize + 4) * space.n_train
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
+        """Rank all training points."""
+        from datassay.neighbors import kernels
+
+        if isinstance(space, NeighbourGraph):
+            return Ranked(start, space.nearest(space.n_train, start, rows)[0])
+        filled = scratch("distances", (rows, space.n_train), space.dtype)
+        space.fill(start, filled)
+        order = scratch("order", (rows, _others(space)), np.uint32)
+        kernels.rank(_bits(filled), order, *_sort_buffers(scratch, space.n_train))
+        return Ranked(start, order)
+
+
+@dataclass(frozen=True)
+class NearestRanking:
+    """The ``limit`` nearest training points (or all, if there are fewer), nearest first."""
+
+    limit: int
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        """A buffer of candidates, or of all points where most are wanted."""
+        return 36 * (space.n_train if self._sorts_all(space) else self._room(space))
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        """Distances and the nearest."""
+        if isinstance(space, NeighbourGraph):
+            return 12 * self._wanted(space)
+        return space.dtype.itemsize * (space.n_train + 2 * self._wanted(space)) + 4 * self._wanted(space)
+
+    def _wanted(self, space: AnySpace) -> int:
+        return min(self.limit, _others(space))
+
+    def _sorts_all(self, space: AnySpace) -> bool:
+        return 2 * self._wanted(space) >= _others(space)
+
+    def _room(self, space: AnySpace) -> int:
+        return min(space.n_train, max(2 * self._wanted(space), 1024))
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Nearest:
+        """Select and rank the nearest."""
+        from datassay.neighbors import kernels
+
+        wanted = self._wanted(space)
+        if isinstance(space, NeighbourGraph):
+            return Nearest(start, *space.nearest(wanted, start, rows))
+        filled = scratch("distances", (rows, space.n_train), space.dtype)
+        space.fill(start, filled)
+        bits = _bits(filled)
+        order = scratch("order", (rows, wanted), np.uint32)
+        if self._sorts_all(space):
+            kernels.rank(bits, order, *_sort_buffers(scratch, space.n_train))
+        else:
+            room = self._room(space)
+            kernels.nearest(
+                bits,
+                order,
+                scratch("chosen", (room,), np.uint32),
+                scratch("gathered", (room,), bits.dtype),
+                scratch("place", (room,), np.uint32),
+                *_sort_buffers(scratch, room),
+            )
+        return Nearest(start, order, space.true_distances(np.take_along_axis(filled, order, axis=1)))
+
+
+@dataclass(frozen=True)
+class WithinThreshold:
+    """Who is at a distance of at most ``tau``."""
+
+    tau: float
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        """Nothing."""
+        return 0
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        """Distances and marks."""
+        return (1 if isinstance(space, NeighbourGraph) else space.dtype.itemsize + 1) * space.n_train
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Within:
+        """Mark the neighbours."""
+        from datassay.neighbors import kernels
+
+        inside = scratch("inside", (rows, space.n_train), np.uint8)
+        if isinstance(space, NeighbourGraph):
+            space.mark_within(self.tau, start, inside)
+        else:
+            filled = scratch("distances", (rows, space.n_train), space.dtype)
+            space.fill(start, filled)
+            kernels.mark_within(filled, space.threshold(self.tau), inside)
+        return Within(start, inside)
+
+
+@dataclass(frozen=True)
+class EveryDistance:
+    """The distances themselves, unsorted."""
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        """Nothing."""
+        return 0
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        """Distances."""
+        return 0 if isinstance(space, NeighbourGraph) else space.dtype.itemsize * space.n_train
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Distances:
+        """Fill in the distances."""
+        if isinstance(space, NeighbourGraph):
+            raise InputError("a neighbour graph does not hold every distance; give features or a distance matrix")
+        filled = scratch("distances", (rows, space.n_train), space.dtype)
+        space.fill(start, filled)
+        return Distances(start, filled)
+
+
+def group_size(n_validation: int, n_features: int) -> int:
+    """How many consecutive validation points are summed before their sum joins the total.
+
+    About 64 groups keep many threads busy; more features a point want more points at a time, to read the
+    training tiles fewer times. It depends on the data's sizes alone: it fixes the order of summation.
+    """
+    for_balance = -(-n_validation // 64)
+    for_reuse = min(-(-n_validation // 8), -(-n_features // 16))
+    return min(32, max(for_balance, for_reuse))
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """The number of threads asked for: None or −1 means every core this process may use."""
+    if n_jobs is None or n_jobs == -1:
+        try:
+            return len(os.sched_getaffinity(0))
+        except AttributeError:  # not every platform tells a process its cores
+            return os.cpu_count() or 1
+    return _checks.integer("n_jobs", n_jobs, at_least=1)
+
+
+@dataclass(frozen=True)
+class _Plan(Generic[T]):
+    threads: int
+    rows: int
+    groups: Sequence[range]
+
+
+def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _Plan[T]:
+    """Threads and rows a block that fit into the memory allowed."""
+    memory = _checks.integer("memory", run.memory, at_least=1)
+    threads = thread_count(run.n_jobs)
+    n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
+    size = group_size(space.n_validation, n_features)
+    groups = [
+        range(start, min(start + size, space.n_validation)) for start in range(0, space.n_validation, size)
+    ]
+    threads = min(threads, len(groups))
+    fixed = view.bytes_fixed(space) + extra_per_thread
+    each = max(1, view.bytes_per_row(space))
+    threads = max(1, min(threads, memory // (fixed + each)))
+    rows = (memory // threads - fixed) // each
+    if rows < 1:
+        raise InputError(
+            f"memory={memory} bytes is too little: one validation point against {space.n_train} training points "
+            f"needs {fixed + each}"
+        )
+    return _Plan(threads, min(rows, size), groups)
+
+
+def _in_order(
+    task: Callable[[range], R], groups: Sequence[range], threads: int, report: Callable[[int], None]
+) -> Iterator[R]:
+    """Results of the tasks in their order, at most a few ahead of the one being consumed."""
+    if threads == 1:
+        for group in groups:
+            yield task(group)
+            report(len(group))
+        return
+    waiting: deque[tuple[Future[R], range]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="datassay")
+    try:
+        for group in groups:
+            waiting.append((pool.submit(task, group), group))
+            if len(waiting) > threads:
+                future, done = waiting.popleft()
+                yield future.result()
+                report(len(done))
+        while waiting:
+            future, done = waiting.popleft()
+            yield future.result()
+            report(len(done))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Bar(AbstractContextManager["Callable[[int], None]"]):
+    """Adapts the caller's idea of progress to «n more are done»."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._display: AbstractContextManager[object] = nullcontext()
+        self._tick: Callable[[int, int], None] | None = progress if callable(progress) else None
+        if progress is True:
+            self._tick, self._display = _rich_bar(total)
+
+    def __enter__(self) -> Callable[[int], None]:
+        self._display.__enter__()
+        return self._report
+
+    def __exit__(self, *exception: object) -> None:
+        self._display.__exit__(*exception)  # type: ignore[arg-type]
+
+    def _report(self, more: int) -> None:
+        self._done += more
+        if self._tick is not None:
+            self._tick(self._done, self._total)
+
+
+def _rich_bar(total: int) -> tuple[Callable[[int, int], None], AbstractContextManager[object]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+
+    display = Display(
+        TextColumn("valuing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("validation points, left:"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar = display.add_task("valuing", total=total)
+    return (lambda done, _: display.update(bar, completed=done)), display
+
+
+def accumulate(
+    space: AnySpace,
+    view: View[T],
+    add: Callable[[T, NDArray[np.float64]], None],
+    run: Run,
+) -> NDArray[np.float64]:
+    """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
+    # A group's sum, and one more that may wait for its turn.
+    plan = _plan(space, view, run, extra_per_thread=16 * space.n_train)
+    local = threading.local()
+
+    def task(group: range) -> NDArray[np.float64]:
+        scratch = _scratch_of(local)
+        total = np.zeros(space.n_train)
+        for start in range(group.start, group.stop, plan.rows):
+            add(view.block(space, start, min(plan.rows, group.stop - start), scratch), total)
+        return total
+
+    result = np.zeros(space.n_train)
+    with _Bar(run.progress, space.n_validation) as report:
+        for part in _in_order(task, plan.groups, plan.threads, report):
+            result += part
+    return result
+
+
+def collect(space: AnySpace, view: View[T], write: Callable[[T], None], run: Run) -> None:
+    """Run ``write(block)`` for every block; blocks are disjoint in validation points, so writers need no lock."""
+    plan = _plan(space, view, run, extra_per_thread=0)
+    local = threading.local()
+
+    def task(group: range) -> None:
+        scratch = _scratch_of(local)
+        for start in range(group.start, group.stop, plan.rows):
+            write(view.block(space, start, min(plan.rows, group.stop - start), scratch))
+
+    with _Bar(run.progress, space.n_validation) as report:
+        for _ in _in_order(task, plan.groups, plan.threads, report):
+            pass
+
+
+def _scratch_of(local: threading.local) -> Scratch:
+    if not hasattr(local, "scratch"):
+        local.scratch = Scratch()
+    scratch: Scratch = local.scratch
+    return scratch
+
+
+def nearest_neighbours(
+    X: object,
+    X_val: object | None = None,
+    *,
+    limit: int,
+    metric: str = "euclidean",
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    """The ``limit`` nearest training points of every validation point, and their distances.
+
+    Exact, ties to the smaller index. With ``X_val=None`` each record looks at all the others.
+
+    >>> import numpy as np
+    >>> near, distance = nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), limit=1)
+    >>> near[:, 0].tolist(), distance[:, 0].tolist()
+    ([1, 0, 1], [1.0, 1.0, 4.0])
+    """
+    from datassay.neighbors.space import make_space
+
+    limit = _checks.integer("limit", limit, at_least=1)
+    space = make_space(X, X_val, metric)
+    wanted = min(limit, _others(space))
+    found = np.empty((space.n_validation, wanted), np.uint32)
+    distances = np.empty((space.n_validation, wanted))
+
+    def write(block: Nearest) -> None:
+        found[block.rows] = block.order
+        distances[block.rows] = block.distances
+
+    collect(space, NearestRanking(wanted), write, Run(n_jobs, memory, progress))
+    return found, distances

@@ -1,0 +1,327 @@
+"""Where the neighbours come from: features with a metric, a distance matrix, or a neighbour graph.
+
+A space knows the training points as seen from the validation points and fills blocks of distances; it does not
+know what they are for. With ``X_val=None`` the training points look at each other, each one excluded from its
+own neighbours.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+
+Floats = NDArray[np.float32] | NDArray[np.float64]
+METRICS: Final = ("euclidean", "cosine", "manhattan", "precomputed")
+
+
+def as_floats(name: str, array: object) -> Floats:
+    """A finite 2-D array in C order: float32 if it is float32, else float64. Errors name row and column."""
+    try:
+        points = np.asarray(array)
+        if points.dtype not in (np.float32, np.float64):
+            if points.dtype.kind not in "biuf":
+                points = np.asarray(points, dtype=np.float64)
+            points = points.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} must hold numbers; encode categories and text first (read_table does it for files and frames)"
+        ) from None
+    if points.ndim != 2:
+        raise InputError(f"{name} must be 2-D, (rows, features); got {points.ndim}-D of shape {points.shape}")
+    if not np.isfinite(points).all():
+        row, column = np.argwhere(~np.isfinite(points))[0]
+        raise InputError(
+            f"{name} has the value {points[row, column]} at row {row}, column {column} (counting from 0); "
+            "every feature must be finite"
+        )
+    return np.ascontiguousarray(points)
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """Distances computed from features, one tile of training points at a time."""
+
+    tiles: Floats
+    queries: Floats
+    metric: int
+    n_train: int
+    excludes_self: bool
+
+    @property
+    def n_validation(self) -> int:
+        """Number of validation points."""
+        return self.queries.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.queries.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
+        """float32 or float64."""
+        return self.queries.dtype
+
+    def fill(self, start: int, out: Floats) -> None:
+        """Fill ``out`` with squared Euclidean, Manhattan or minus-cosine distances."""
+        from datassay.neighbors import kernels
+
+        kernels.distances(self.metric, self.tiles, self.queries[start : start + out.shape[0]], out)
+        _exclude_self(self, start, out)
+
+    def threshold(self, tau: float) -> float:
+        """``tau`` in the scale of ``fill``: for Euclidean distance the largest s with √s ≤ tau."""
+        from datassay.neighbors import kernels
+
+        if self.metric != kernels.EUCLIDEAN:
+            return tau
+        if tau < 0:
+            return -1.0
+        kind = self.dtype.type
+        limit = kind(tau) * kind(tau)
+        while np.sqrt(limit) > tau:
+            limit = np.nextafter(limit, kind(0))
+        while np.sqrt(np.nextafter(limit, kind(np.inf))) <= tau:
+            limit = np.nextafter(limit, kind(np.inf))
+        return float(limit)
+
+    def true_distances(self, filled: Floats) -> Floats:
+        """Square root for Euclidean distance; the number itself otherwise."""
+        from datassay.neighbors import kernels
+
+        return np.sqrt(filled) if self.metric == kernels.EUCLIDEAN else filled
+
+
+@dataclass(frozen=True)
+class MatrixSpace:
+    """Distances the caller computed: one row per validation point, one column per training point."""
+
+    matrix: Floats
+    excludes_self: bool = False
+
+    n_features: int = 1
+
+    @property
+    def n_train(self) -> int:
+        """Number of training points."""
+        return self.matrix.shape[1]
+
+    @property
+    def n_validation(self) -> int:
+        """Number of validation points."""
+        return self.matrix.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
+        """float32 or float64."""
+        return self.matrix.dtype
+
+    def fill(self, start: int, out: Floats) -> None:
+        """Copy the rows; −0 becomes 0 so that the two tie."""
+        np.add(self.matrix[start : start + out.shape[0]], self.dtype.type(0), out=out)
+        _exclude_self(self, start, out)
+
+    def threshold(self, tau: float) -> float:
+        """``tau`` itself."""
+        return tau
+
+    def true_distances(self, filled: Floats) -> Floats:
+        """The numbers themselves."""
+        return filled
+
+
+def _exclude_self(space: FeatureSpace | MatrixSpace, start: int, out: Floats) -> None:
+    if space.excludes_self:
+        rows = np.arange(out.shape[0])
+        out[rows, start + rows] = np.inf
+
+
+@dataclass(frozen=True)
+class NeighbourGraph:
+    """For each validation point, some of its training points and their distances, nearest first.
+
+    Build one from a scipy CSR matrix (such as scikit-learn's ``kneighbors_graph(mode="distance")``) with
+    :meth:`from_csr`, and give it as ``X_val`` with ``metric="precomputed"``. ``radius`` is the distance up to
+    which every neighbour is in the graph, where that is known.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    distances: NDArray[np.float64]
+    n_train: int
+    radius: float | None = None
+
+    @classmethod
+    def from_csr(cls, matrix: object, radius: float | None = None) -> "NeighbourGraph":
+        """From a sparse matrix (validation × training) whose stored entries are distances.
+
+        >>> from scipy.sparse import csr_array
+        >>> graph = NeighbourGraph.from_csr(csr_array([[0.5, 0, 0.25], [0, 0.1, 0]]))
+        >>> graph.indices[: graph.indptr[1]].tolist()
+        [2, 0]
+        """
+        from scipy import sparse
+
+        if not sparse.issparse(matrix):
+            raise InputError(f"a neighbour graph must be a scipy sparse matrix, got {type(matrix).__name__}")
+        csr = sparse.csr_array(matrix, copy=True)
+        if csr.has_canonical_format is False:
+            csr.sum_duplicates()
+        data = csr.data.astype(np.float64) + 0.0
+        rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+        if not np.isfinite(data).all():
+            bad = int(np.flatnonzero(~np.isfinite(data))[0])
+            raise InputError(
+                f"the neighbour graph has the distance {data[bad]} at row {rows[bad]}, column {csr.indices[bad]}"
+            )
+        order = np.lexsort((csr.indices, data, rows))
+        if radius is not None:
+            radius = _checks.number("radius", radius)
+        return cls(
+            indptr=csr.indptr.astype(np.int64),
+            indices=csr.indices[order].astype(np.uint32),
+            distances=data[order],
+            n_train=int(csr.shape[1]),
+            radius=radius,
+        )
+
+    @property
+    def n_validation(self) -> int:
+        """Number of validation points."""
+        return len(self.indptr) - 1
+
+    def nearest(self, limit: int, start: int, rows: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """The ``limit`` nearest of rows start … start+rows, as two (rows, limit) arrays."""
+        first = self.indptr[start : start + rows]
+        stored = self.indptr[start + 1 : start + rows + 1] - first
+        if stored.min() < limit:
+            row = int(stored.argmin())
+            raise InputError(
+                f"the neighbour graph holds {stored[row]} neighbours in row {start + row}, and this needs {limit}; "
+                "build it with more neighbours, or ask for a larger tolerance"
+            )
+        at = first[:, None] + np.arange(limit)
+        return self.indices[at], self.distances[at]
+
+    def mark_within(self, tau: float, start: int, inside: NDArray[np.uint8]) -> None:
+        """Mark the neighbours within ``tau`` of rows start …, refusing rows that may be incomplete."""
+        rows = inside.shape[0]
+        ends = self.indptr[start : start + rows + 1]
+        row = np.repeat(np.arange(rows), np.diff(ends))
+        near = self.distances[ends[0] : ends[-1]] <= tau
+        if self.radius is None or tau > self.radius:
+            found = np.bincount(row[near], minlength=rows)
+            doubtful = (found == np.diff(ends)) & (found < self.n_train)
+            if doubtful.any():
+                raise InputError(
+                    f"row {start + int(doubtful.argmax())} of the neighbour graph has only neighbours within "
+                    f"tau={tau:g}; those left out may be within it too. Give the graph's radius, or one with more "
+                    "neighbours"
+                )
+        inside[:] = 0
+        inside[row[near], self.indices[ends[0] : ends[-1]][near]] = 1
+
+
+def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | MatrixSpace | NeighbourGraph:
+    """The space behind the arguments of a value function, checked.
+
+    ``X_val=None`` means that the training points look at each other. With ``metric="precomputed"``, ``X_val`` is
+    the distance matrix (validation × training), or a :class:`NeighbourGraph` or scipy sparse matrix, and ``X`` is
+    None; for training points looking at each other the square matrix is given as ``X``.
+    """
+    _checks.choice("metric", metric, METRICS)
+    if metric == "precomputed":
+        return _given_space(X, X_val)
+    if X is None:
+        raise InputError(f"X must be given with metric={metric!r}")
+    points = as_floats("X", X)
+    if points.shape[0] == 0:
+        raise InputError("X has no rows; there is nothing to value")
+    if points.shape[1] == 0:
+        raise InputError("X has no features; distances need at least one")
+    queries = points if X_val is None else as_floats("X_val", X_val)
+    if queries.shape[0] == 0:
+        raise InputError("X_val has no rows; values need at least one validation point")
+    if queries.shape[1] != points.shape[1]:
+        raise InputError(
+            f"X has {points.shape[1]} features and X_val has {queries.shape[1]}; they must have the same columns"
+        )
+    if X_val is None and points.shape[0] < 2:
+        raise InputError("X has one row and there is no X_val; a record cannot be its own neighbour")
+    if points.dtype != queries.dtype:
+        points, queries = points.astype(np.float64), queries.astype(np.float64)
+    return _feature_space(points, queries, metric, excludes_self=X_val is None)
+
+
+def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_self: bool) -> FeatureSpace:
+    from datassay.neighbors import kernels
+
+    code = {
+        "euclidean": kernels.EUCLIDEAN,
+        "manhattan": kernels.MANHATTAN,
+        "cosine": kernels.COSINE,
+    }[metric]
+    if code == kernels.COSINE:
+        same = points is queries
+        points = points.copy()
+        zero = kernels.to_unit_length(points)
+        if zero >= 0:
+            raise InputError(
+                f"X has a row of length zero at row {zero} (counting from 0); cosine distance has no meaning there"
+            )
+        if same:
+            queries = points
+        else:
+            queries = queries.copy()
+            zero = kernels.to_unit_length(queries)
+            if zero >= 0:
+                raise InputError(
+                    f"X_val has a row of length zero at row {zero} (counting from 0); "
+                    "cosine distance has no meaning there"
+                )
+    else:
+        reach = float(np.abs(points).max()) + float(np.abs(queries).max())
+        power = 2 if code == kernels.EUCLIDEAN else 1
+        if not points.shape[1] * reach**power < float(np.finfo(points.dtype).max) / 4:
+            raise InputError(
+                f"features as large as {reach:g} overflow {points.dtype} distances; scale the features, "
+                "or give float64 arrays"
+            )
+    tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
+    kernels.fill_tiles(points, tiles)
+    return FeatureSpace(tiles, queries, code, points.shape[0], excludes_self)
+
+
+def _given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph:
+    from scipy import sparse
+
+    excludes_self = X_val is None
+    given, name = (X, "X") if excludes_self else (X_val, "X_val")
+    if given is None:
+        raise InputError(
+            'metric="precomputed" needs the distances: X_val of shape (validation, training), or a square X alone'
+        )
+    if X is not None and not excludes_self:
+        raise InputError('with metric="precomputed" the distances are given as X_val and X must be None')
+    if isinstance(given, NeighbourGraph) or sparse.issparse(given):
+        graph = given if isinstance(given, NeighbourGraph) else NeighbourGraph.from_csr(given)
+        if graph.n_validation == 0 or graph.n_train == 0:
+            raise InputError(f"{name} is an empty neighbour graph ({graph.n_validation} × {graph.n_train})")
+        if excludes_self:
+            raise InputError(
+                "a neighbour graph is given as X_val, with y_val; leave each record out of its own neighbours "
+                "when you build it"
+            )
+        return graph
+    matrix = as_floats(name, given)
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise InputError(f"{name} is an empty distance matrix of shape {matrix.shape}")
+    if excludes_self and matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"X must be a square distance matrix when there is no X_val; got shape {matrix.shape}")
+    if excludes_self and matrix.shape[0] < 2:
+        raise InputError("X has one row and there is no X_val; a record cannot be its own neighbour")
+    return MatrixSpace(matrix, excludes_self)

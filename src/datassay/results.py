@@ -1,0 +1,323 @@
+"""Results: small frozen records keyed by row id, that join, save and explain themselves.
+
+A result is not a mutable container: sort it, filter it or join it as a data frame (:meth:`Values.to_frame`).
+Files hold plain Parquet or JSON, never pickles.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError, MissingDependencyError
+from datassay._version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+Parameter = str | int | float | bool | None
+FrameKind = Literal["pandas", "polars", "pyarrow"]
+
+
+def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    array = np.array(array)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What each record is worth, by one method, keyed by row id.
+
+    Attributes
+    ----------
+    values, ids, labels
+        One entry per record, in the order of the training data; ``labels`` is None where there are none.
+    method, parameters, seed, version
+        How the values were obtained; enough to obtain them again.
+    notes
+        Whatever was done to the data on the way (an imputed column, an unseen category), one line each.
+    lower, upper
+        An interval per record, where the method is an estimate; None where it is exact.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> values = da.knn_shapley([[0.0], [1.0], [9.0]], ["a", "a", "b"], [[0.5]], ["a"], k=1)
+    >>> values.values.round(3).tolist()
+    [0.333, 0.333, -0.167]
+    >>> values.to_frame("pyarrow").column_names
+    ['id', 'value', 'label']
+    """
+
+    values: NDArray[np.float64]
+    ids: NDArray[np.generic]
+    method: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    labels: NDArray[np.generic] | None = None
+    seed: int | None = None
+    version: str = __version__
+    notes: tuple[str, ...] = ()
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.values)
+        for name in ("values", "ids", "labels", "lower", "upper"):
+            column = getattr(self, name)
+            if column is None:
+                continue
+            if np.ndim(column) != 1 or len(column) != n:
+                raise InputError(f"{name} must hold one entry for each of the {n} records")
+            object.__setattr__(self, name, _frozen(column))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value is not None)
+        return f"Values({len(self)} records by {self.method}({settings}), total {self.values.sum():.4g})"
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        columns = {"id": self.ids, "value": self.values, "label": self.labels, "lower": self.lower, "upper": self.upper}
+        return {name: column for name, column in columns.items() if column is not None}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The values as a data frame with columns id, value and (where known) label, lower, upper.
+
+        ``kind`` is "pandas", "polars" or "pyarrow"; left out, the first of these that is installed.
+        """
+        return make_frame(self._columns(), kind)
+
+    def of(self, id: object) -> float:
+        """The value of the record with this id."""
+        found = np.flatnonzero(self.ids == id)
+        if len(found) == 0:
+            raise InputError(f"there is no record with id {id!r}")
+        return float(self.values[found[0]])
+
+    def lowest(self, count: int = 10) -> NDArray[np.intp]:
+        """Positions of the ``count`` least valuable records, the worst first; ties by position."""
+        return np.argsort(self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
+
+    def highest(self, count: int = 10) -> NDArray[np.intp]:
+        """Positions of the ``count`` most valuable records, the best first; ties by position."""
+        return np.argsort(-self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
+
+    def summary(self, count: int = 5) -> str:
+        """What the values say, in words: the total, who helps, who hurts, and each class."""
+        n, total = len(self), self.values.sum()
+        negative = int((self.values < 0).sum())
+        lines = [
+            f"{n:,} records valued by {self.method} "
+            f"({', '.join(f'{k}={v}' for k, v in self.parameters.items() if v is not None)}).",
+            f"Together they are worth {total:.4f}; on average {total / n:.3g} each, "
+            f"from {self.values.min():.3g} to {self.values.max():.3g}.",
+            f"{negative:,} of them ({negative / n:.1%}) have a negative value: the model does better without them.",
+        ]
+        if self.labels is not None:
+            lines.append("By class:")
+            for name in np.unique(self.labels):
+                here = self.values[self.labels == name]
+                lines.append(
+                    f"  {name!s}: {len(here):,} records, mean {here.mean():.3g}, {(here < 0).mean():.1%} negative"
+                )
+        for title, rows in (("Most valuable", self.highest(count)), ("Least valuable", self.lowest(count))):
+            lines.append(f"{title}: " + ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g})" for i in rows))
+        lines.extend(f"Note: {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    def plot(self, ax: "Axes | None" = None, bins: int = 60) -> "Axes":
+        """Draw the distribution of values, class by class, on ``ax`` or a new figure; returns the axes."""
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            ax = Figure(figsize=(7, 4), layout="constrained").add_subplot()
+        edges = np.histogram_bin_edges(self.values, bins=bins)
+        if self.labels is None:
+            ax.hist(self.values, edges, color="#4477aa")
+        else:
+            classes = np.unique(self.labels)
+            ax.hist(
+                [self.values[self.labels == name] for name in classes],
+                edges.tolist(),
+                stacked=True,
+                label=[str(name) for name in classes],
+            )
+            ax.legend(title="class", frameon=False)
+        ax.axvline(0, color="black", linewidth=0.8)
+        share = float((self.values < 0).mean())
+        ax.set_title(f"{share:.1%} of {len(self):,} records have a negative value", loc="left")
+        ax.set_xlabel(f"value by {self.method}")
+        ax.set_ylabel("records")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to ``.parquet`` or ``.json`` (complete, :func:`load_result` reads it) or ``.csv`` (the table alone).
+
+        The file appears whole or not at all.
+        """
+        header: dict[str, object] = {
+            "kind": "values",
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "version": self.version,
+            "notes": list(self.notes),
+        }
+        return save_columns(path, header, self._columns())
+
+
+def make_frame(columns: Mapping[str, NDArray[np.generic]], kind: FrameKind | None = None) -> object:
+    """A data frame of the kind asked for, or of the first kind installed."""
+    import narwhals as nw
+
+    kinds = ("pandas", "polars", "pyarrow")
+    if kind is not None:
+        _checks.choice("kind", kind, kinds)
+    for backend in kinds if kind is None else (kind,):
+        try:
+            __import__(backend)
+        except ImportError:
+            continue
+        data = {name: column.tolist() if column.dtype.kind == "U" else column for name, column in columns.items()}
+        return nw.from_dict(data, backend=backend).to_native()
+    raise MissingDependencyError(f"{kind} is not installed; install it with: pip install {kind}")
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
+    """Let ``write`` fill a temporary file beside ``path``, then move it there: whole, or not at all."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def _plain_list(column: NDArray[np.generic]) -> list[object]:
+    return column.tolist()  # type: ignore[no-any-return]
+
+
+def _arrow(columns: Mapping[str, NDArray[np.generic]]) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.table({n: pa.array(c.tolist() if c.dtype.kind in "UO" else c) for n, c in columns.items()})
+
+
+def save_columns(
+    path: str | os.PathLike[str], header: Mapping[str, object], columns: Mapping[str, NDArray[np.generic]]
+) -> Path:
+    """Write a result's header and columns as Parquet, JSON or (columns alone) CSV."""
+    suffix = Path(path).suffix.lower()
+    text = json.dumps(dict(header), allow_nan=False)
+
+    def write(file: Path) -> None:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            table = _arrow(columns).replace_schema_metadata({b"datassay": text.encode()})
+            pq.write_table(table, file, compression="zstd")
+        elif suffix == ".json":
+            kinds = {name: column.dtype.kind for name, column in columns.items()}
+            body = {name: _plain_list(column) for name, column in columns.items()}
+            content = {"datassay": dict(header), "kinds": kinds, "columns": body}
+            file.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        else:
+            import pyarrow.csv as pc
+
+            pc.write_csv(_arrow(columns), file)
+
+    if suffix not in (".parquet", ".json", ".csv"):
+        raise InputError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
+    return write_whole(path, write)
+
+
+def load_result(path: str | os.PathLike[str]) -> Values:
+    """Read a result that was saved as Parquet or JSON.
+
+    >>> import datassay as da, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "values.json"
+    >>> values = da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.2]], [0])
+    >>> _ = values.save(file)
+    >>> (da.load_result(file).values == values.values).all()
+    np.True_
+    """
+    header, columns = load_columns(path)
+    if header.get("kind") != "values":
+        raise InputError(f"{str(path)!r} holds a result of kind {header.get('kind')!r}, which this version cannot read")
+    parameters, notes, seed = header["parameters"], header["notes"], header["seed"]
+    assert isinstance(parameters, dict)
+    assert isinstance(notes, list)
+    assert seed is None or isinstance(seed, int)
+    return Values(
+        values=columns["value"].astype(np.float64),
+        ids=columns["id"],
+        method=str(header["method"]),
+        parameters=parameters,
+        labels=columns.get("label"),
+        seed=seed,
+        version=str(header["version"]),
+        notes=tuple(map(str, notes)),
+        lower=columns["lower"].astype(np.float64) if "lower" in columns else None,
+        upper=columns["upper"].astype(np.float64) if "upper" in columns else None,
+    )
+
+
+def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[np.generic]]]:
+    """The header and the columns of a saved result."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    foreign = InputError(f"{str(path)!r} is not a result saved by datassay")
+    if file.suffix.lower() == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(file)
+        except pa.ArrowInvalid:
+            raise foreign from None
+        metadata = table.schema.metadata or {}
+        if b"datassay" not in metadata:
+            raise foreign
+        columns = {
+            name: np.array(table[name].to_pylist())
+            if pa.types.is_string(table[name].type)
+            else table[name].to_numpy()
+            for name in table.column_names
+        }
+        return json.loads(metadata[b"datassay"]), columns
+    if file.suffix.lower() == ".json":
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            header = content["datassay"]
+            columns = {name: np.array(column) for name, column in content["columns"].items()}
+        except (ValueError, KeyError, TypeError):
+            raise foreign from None
+        for name, kind in content["kinds"].items():
+            if kind == "f":
+                columns[name] = columns[name].astype(np.float64)
+        return header, columns
+    raise InputError(f"cannot read {str(path)!r}: results are kept in .parquet or .json files")

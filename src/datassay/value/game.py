@@ -1,0 +1,149 @@
+"""What the k-NN values share: checked inputs, the neighbour space, validation weights, and sums by class."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data import Inputs, as_labels, prepare
+from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Progress, Run, make_space
+from datassay.results import Parameter, Values
+
+Weights = ArrayLike | Literal["balanced"] | None
+
+
+def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
+    """Validation weights under which the majority class counts ``ratio`` times as much as the minority class.
+
+    Weight 1 for the smallest class, N_minority · ratio / N_class for every other one, as if the others had been
+    downsampled (thesis §1.10; SPEC §1).
+
+    >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
+    [1.0, 0.5, 0.5, 0.5]
+    """
+    ratio = _checks.number("ratio", ratio, above=0)
+    labels = as_labels("y_val", y_val)
+    if len(labels) == 0:
+        raise InputError("y_val has no rows")
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    weight = sizes.min() * ratio / sizes
+    weight[sizes.argmin()] = 1.0
+    return np.asarray(weight[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Training points as players; every validation point plays its own game, and values are weighted means."""
+
+    inputs: Inputs
+    space: AnySpace
+    weights: NDArray[np.float64]
+    n_classes: int
+    run: Run
+    told: dict[str, Parameter]
+
+    @property
+    def excludes_self(self) -> bool:
+        """Whether the records value each other, each leaving its own game."""
+        return not isinstance(self.space, NeighbourGraph) and self.space.excludes_self
+
+    @property
+    def n_players(self) -> int:
+        """Players in each validation point's game."""
+        return self.space.n_train - self.excludes_self
+
+    @property
+    def class_sizes(self) -> NDArray[np.float64]:
+        """Players of each class in the game of a validation point *of that class*."""
+        sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes)).astype(np.float64)
+        return sizes - self.excludes_self
+
+    def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> NDArray[np.float64]:
+        """Σ over validation points of weight · (match[class] where labels agree + always[class]), per record."""
+        n = len(self.inputs.classes)
+        match, always = np.broadcast_to(match, n), np.broadcast_to(always, n)
+        weight = np.bincount(self.inputs.codes_val, self.weights, minlength=n)
+        total = (weight * match)[self.inputs.codes] + (weight * always).sum()
+        if self.excludes_self:  # a record has no part in its own game
+            total -= self.weights * (match + always)[self.inputs.codes]
+        return np.asarray(total)
+
+    def mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From a weighted sum over validation points to the weighted mean."""
+        return total / self.weights.sum()
+
+    def result(
+        self,
+        values: NDArray[np.float64],
+        method: str,
+        parameters: dict[str, Parameter],
+        notes: tuple[str, ...] = (),
+    ) -> Values:
+        """The values as a result that says how they were obtained."""
+        return Values(
+            values=values,
+            ids=self.inputs.ids,
+            method=method,
+            parameters=parameters | self.told,
+            labels=self.inputs.labels,
+            notes=(*self.inputs.notes, *notes),
+        )
+
+
+def make_game(
+    X: object,
+    y: object,
+    X_val: object | None,
+    y_val: object | None,
+    *,
+    metric: str,
+    weights: Weights = None,
+    n_classes: int | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Game:
+    """Check everything that does not depend on the method, and set up the neighbour space."""
+    _checks.choice("metric", metric, ("euclidean", "cosine", "manhattan", "precomputed"))
+    inputs = prepare(X, y, X_val, y_val, ids=ids)
+    space = make_space(inputs.points, inputs.points_val, metric)
+    for name, labels, n in (("y", inputs.codes, space.n_train), ("y_val", inputs.codes_val, space.n_validation)):
+        if len(labels) != n:
+            raise InputError(f"{name} has {len(labels)} labels for {n} rows")
+    if n_classes is None:
+        n_classes = inputs.n_classes
+    else:
+        n_classes = _checks.integer("n_classes", n_classes, at_least=inputs.n_classes)
+    told: dict[str, Parameter] = {
+        "metric": metric,
+        "n_classes": n_classes,
+        "n_validation": space.n_validation,
+        "weights": weights if isinstance(weights, str) else (None if weights is None else "given"),
+    }
+    checked = _check_weights(weights, inputs.labels_val)
+    return Game(inputs, space, checked, n_classes, Run(n_jobs, memory, progress), told)
+
+
+def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:
+    n = len(labels_val)
+    if weights is None:
+        return np.ones(n)
+    if isinstance(weights, str):
+        _checks.choice("weights", weights, ("balanced",))
+        return balance_weights(labels_val)
+    try:
+        given = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise InputError('weights must be numbers, one for each validation point, or "balanced"') from None
+    if given.shape != (n,):
+        raise InputError(f"weights must have one entry for each of the {n} validation points, got shape {given.shape}")
+    bad = ~(np.isfinite(given) & (given >= 0))
+    if bad.any():
+        raise InputError(f"weights must be finite and not negative; row {int(bad.argmax())} has {given[bad][0]}")
+    if given.sum() == 0:
+        raise InputError("weights are all zero; at least one validation point must count")
+    return given

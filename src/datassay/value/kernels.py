@@ -1,0 +1,129 @@
+"""The formulas, compiled: each takes a block of neighbours and adds what its validation points say.
+
+``order[v, r]`` is the training point at rank r+1; ``codes`` are label codes; ``targets[v]`` and ``weights[v]`` are
+the label and weight of validation point v. b is 1 where a training label equals the target.
+"""
+
+import numpy as np
+
+from datassay._jit import kernel
+
+
+@kernel
+def add_shapley(order, codes, targets, weights, step, total):  # type: ignore[no-untyped-def]
+    """SPEC §1 ``fraction``, from the farthest rank: φ_r = φ_{r+1} + (b_r − b_{r+1}) · step_r, b beyond the last = 0."""
+    last = order.shape[1] - 1
+    for v in range(order.shape[0]):
+        row = order[v]
+        weight = weights[v]
+        phi = 0.0
+        beyond = 0.0
+        for r in range(last, -1, -1):
+            i = row[r]
+            b = 1.0 if codes[i] == targets[v] else 0.0
+            phi += (b - beyond) * step[r]
+            beyond = b
+            total[i] += weight * phi
+
+
+@kernel
+def add_banzhaf(order, codes, targets, weights, chance, k, total):  # type: ignore[no-untyped-def]
+    """SPEC §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j, as one suffix sum for each label-match."""
+    for v in range(order.shape[0]):
+        row = order[v]
+        weight = weights[v] / k
+        matching = 0.0  # Σ chance_j over farther ranks with b_j = 1
+        other = 0.0  # … and with b_j = 0
+        for r in range(order.shape[1] - 1, -1, -1):
+            i = row[r]
+            if codes[i] == targets[v]:
+                total[i] += weight * other
+                matching += chance[r]
+            else:
+                total[i] -= weight * matching
+                other += chance[r]
+
+
+@kernel
+def add_leave_one_out(order, codes, targets, weights, total):  # type: ignore[no-untyped-def]
+    """Without one of the k nearest, rank k+1 moves up: (b_i − b_{k+1}) / k. ``order`` has k+1 columns."""
+    k = order.shape[1] - 1
+    for v in range(order.shape[0]):
+        row = order[v]
+        next_in = 1.0 if codes[row[k]] == targets[v] else 0.0
+        for r in range(k):
+            b = 1.0 if codes[row[r]] == targets[v] else 0.0
+            total[row[r]] += weights[v] * (b - next_in) / k
+
+
+@kernel
+def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):  # type: ignore[no-untyped-def]
+    """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
+    n = inside.shape[1]
+    for v in range(inside.shape[0]):
+        near = inside[v]
+        target = targets[v]
+        c = 0
+        p = 0
+        for i in range(n):
+            c += near[i]
+            p += near[i] & (codes[i] == target)
+        if c == 0:
+            continue
+        spread = (harmonic[c] - 1.0) / (c * (c - 1.0)) if c >= 2 else 0.0
+        if_match = weights[v] * ((1.0 - 1.0 / n_classes) / c + (c - p) * spread)
+        if_other = weights[v] * (-1.0 / n_classes / c - p * spread)
+        for i in range(n):
+            if near[i]:
+                total[i] += if_match if codes[i] == target else if_other
+
+
+@kernel
+def write_self_shapley(order, codes, targets, k, drop, out):  # type: ignore[no-untyped-def]
+    """Value of a record for itself, at rank 1: φ_1 = 1/k − Σ_{j>k} b_j/(j(j−1)); ``order`` starts at rank 2.
+
+    ``drop[r]`` is 1/(j(j−1)) at rank j = r+2. Far ranks come first: small terms are added before large ones.
+    """
+    for v in range(order.shape[0]):
+        lost = 0.0
+        for r in range(order.shape[1] - 1, max(k - 2, -1), -1):
+            if codes[order[v, r]] == targets[v]:
+                lost += drop[r]
+        out[v] = 1.0 / k - lost
+
+
+@kernel
+def write_votes(order, codes, targets, n_classes, correct):  # type: ignore[no-untyped-def]
+    """correct[v, r]: whether the majority of the r+1 nearest (ties to the smaller code) has the target label."""
+    votes = np.zeros(n_classes, np.int64)
+    for v in range(order.shape[0]):
+        votes[:] = 0
+        winner = 0
+        for r in range(order.shape[1]):
+            c = codes[order[v, r]]
+            votes[c] += 1
+            if votes[c] > votes[winner] or (votes[c] == votes[winner] and c < winner):
+                winner = c
+            correct[v, r] = winner == targets[v]
+
+
+@kernel
+def write_threshold_votes(distances, thresholds, codes, targets, n_classes, score):  # type: ignore[no-untyped-def]
+    """score[v, q]: 1 if the majority within thresholds[q] has the target label; 1/C where nobody is within."""
+    n_thresholds = thresholds.size
+    votes = np.zeros((n_thresholds + 1, n_classes), np.int64)
+    for v in range(distances.shape[0]):
+        votes[:] = 0
+        for i in range(distances.shape[1]):
+            votes[np.searchsorted(thresholds, distances[v, i]), codes[i]] += 1
+        for q in range(n_thresholds):
+            if q > 0:
+                for c in range(n_classes):
+                    votes[q, c] += votes[q - 1, c]
+            winner = 0
+            count = 0
+            for c in range(n_classes):
+                count += votes[q, c]
+                if votes[q, c] > votes[q, winner]:
+                    winner = c
+            score[v, q] = 1.0 / n_classes if count == 0 else (1.0 if winner == targets[v] else 0.0)

@@ -1,0 +1,360 @@
+"""What a record is worth to a k-nearest-neighbour classifier: Shapley, Banzhaf and leave-one-out values, exactly.
+
+With the training points sorted by distance from a validation point, each of these is one suffix sum over the
+ranking (SPEC §1, §2). References: Jia et al. 2019 (``fraction``), Wang & Jia 2023 (``soft``).
+
+The two Shapley utilities differ by a constant for each class. From the recursions, with K = min(k, N), S matching
+labels among N and C classes,
+
+    φ_soft = φ_fraction + (H_K − 1)/(N − 1) · (b − S/N) − 1/(C N),
+
+whose last two terms depend on a record through its label only. So both cost one pass, and a truncated ranking
+serves both with the same bound.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay.neighbors import (
+    DEFAULT_MEMORY,
+    FullRanking,
+    NearestRanking,
+    Progress,
+    Ranked,
+    accumulate,
+    collect,
+)
+from datassay.results import Values
+from datassay.value.game import Game, Weights, make_game
+
+UTILITIES = ("soft", "fraction")
+
+
+def harmonic(n: int) -> NDArray[np.float64]:
+    """H_0 … H_n."""
+    return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
+
+
+def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
+    """soft − fraction for one validation point: (extra where labels match, always), the latter by its class."""
+    n = game.n_players
+    per_match = (harmonic(k)[k] - 1.0) / (n - 1) if n > 1 else 0.0
+    return per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n)
+
+
+def ranks_for(tolerance: float, k: int) -> int:
+    """Nearest neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (SPEC §1)."""
+    return max(k, math.ceil(1.0 / tolerance))
+
+
+def _truncation(game: Game, k: int, tolerance: float | None) -> tuple[int, tuple[str, ...]]:
+    """Ranks to look at, and the note that says so; all of them unless a tolerance is given."""
+    if tolerance is None:
+        return game.n_players, ()
+    tolerance = _checks.number("tolerance", tolerance, above=0)
+    limit = ranks_for(tolerance, k)
+    if limit >= game.n_players:
+        return game.n_players, ()
+    return limit, (
+        f"approximate, as asked: only the {limit} nearest neighbours were looked at; every value is within "
+        f"{1 / limit:.3g} of the exact one",
+    )
+
+
+def knn_shapley(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    k: int = 5,
+    utility: str = "soft",
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    tolerance: float | None = None,
+    n_classes: int | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """Exact Shapley value of every training record for a k-NN classifier.
+
+    A record's value is its average contribution, over all coalitions of the other records, to how well the k
+    nearest neighbours predict the validation labels. Sorting replaces the sum over coalitions: from the farthest
+    rank inwards, φ_i = φ_{i+1} + (b_i − b_{i+1}) / max(k, i), b being 1 where labels match.
+
+    Parameters
+    ----------
+    X, y
+        Training features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out).
+    X_val, y_val
+        Validation features and labels. Left out, every record is valued by the others: each takes its turn as the
+        validation point, with itself removed.
+    k
+        Number of neighbours; may exceed the number of records.
+    utility
+        ``"soft"``: the share of correct labels among the k nearest present (1/C when nobody is). ``"fraction"``: the
+        same count divided by k always.
+    metric
+        ``"euclidean"``, ``"cosine"`` (minus the similarity), ``"manhattan"``, or ``"precomputed"``: then X is None and
+        X_val is the matrix of distances (validation × training), or a :class:`NeighbourGraph` or sparse matrix.
+    weights
+        A weight for each validation point, or ``"balanced"`` (see :func:`balance_weights`).
+    tolerance
+        None for exact values. Otherwise values may be off by as much, and only the nearest 1/tolerance neighbours
+        are looked at.
+    n_classes
+        Number of classes, if larger than the number of distinct labels.
+    ids
+        Ids of the training records; 0, 1, … or the frame's index or the table's ids if left out.
+    n_jobs, memory, progress
+        Threads (all cores), bytes for blocks, and a callback or True for a bar. They cannot change the values.
+
+    Returns
+    -------
+    Values
+        Values add up to v(D) − v(∅): what the classifier scores on the validation set, less what it scores by
+        guessing (``soft``) or 0 (``fraction``).
+
+    References
+    ----------
+    Jia et al., Efficient Task-Specific Data Valuation for Nearest Neighbor Algorithms, VLDB 2019. Wang & Jia, A Note on
+    "Efficient …", 2023. SPEC §1, with erratum 1.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "a"]
+    >>> da.knn_shapley(X, y, [[0.1]], ["a"], k=1, utility="fraction").values.round(4).tolist()
+    [0.5833, 0.5833, -0.0833, 0.25]
+    """
+    k = _checks.integer("k", k, at_least=1)
+    _checks.choice("utility", utility, UTILITIES)
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
+        memory=memory, progress=progress,
+    )  # fmt: skip
+    n = game.n_players
+    used = min(k, n) if utility == "soft" else k  # erratum 1
+    limit, notes = _truncation(game, used, tolerance)
+    step = 1.0 / np.maximum(used, np.arange(1, limit + 1))
+    if limit < n:
+        step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
+
+    def add(block: Ranked, total: NDArray[np.float64]) -> None:
+        from datassay.value import kernels
+
+        kernels.add_shapley(
+            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], step, total
+        )
+
+    view = FullRanking() if limit == n else NearestRanking(limit)
+    total = accumulate(game.space, view, add, game.run)
+    if utility == "soft":
+        total += game.by_class(*_soft_shift(game, used))
+    parameters = {"k": k, "utility": utility, "tolerance": tolerance}
+    return game.result(game.mean(total), "knn_shapley", parameters, notes)
+
+
+def knn_loo(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    k: int = 5,
+    utility: str = "soft",
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    n_classes: int | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """Leave-one-out value for a k-NN classifier: what the whole training set loses without the record.
+
+    Only the k nearest matter, and when one goes, rank k+1 moves up: (b_i − b_{k+1}) / k. Parameters as in
+    :func:`knn_shapley`.
+
+    >>> import datassay as da
+    >>> da.knn_loo([[0.0], [1.0], [2.0]], ["a", "a", "b"], [[0.1]], ["a"], k=2).values.tolist()
+    [0.5, 0.5, 0.0]
+    """
+    k = _checks.integer("k", k, at_least=1)
+    _checks.choice("utility", utility, UTILITIES)
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
+        memory=memory, progress=progress,
+    )  # fmt: skip
+    n = game.n_players
+    if n > k:
+
+        def add(block: Ranked, total: NDArray[np.float64]) -> None:
+            from datassay.value import kernels
+
+            kernels.add_leave_one_out(
+                block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], total
+            )
+
+        total = accumulate(game.space, NearestRanking(k + 1), add, game.run)
+    elif utility == "fraction":
+        total = game.by_class(1.0 / k)
+    elif n == 1:
+        total = game.by_class(1.0, -1.0 / game.n_classes)
+    else:  # everybody votes: S/N with the record, (S − b)/(N − 1) without
+        total = game.by_class(1.0 / (n - 1), -game.class_sizes / (n * (n - 1)))
+    return game.result(game.mean(total), "knn_loo", {"k": k, "utility": utility})
+
+
+def banzhaf_chances(k: int, n: int) -> NDArray[np.float64]:
+    """Chance that rank j is the k-th one chosen, C(j−2, k−1)/2^{j−1}, for j = 1 … n; cut where doubles become 0.
+
+    Each player but the first is chosen by a fair coin; consecutive chances have the ratio (j−1)/(2(j−k)). They are
+    scaled by powers of two on the way, so that a large k does not underflow at the start.
+    """
+    chances: list[float] = [0.0] * min(k, n)
+    mantissa, exponent = 1.0, -k
+    for j in range(k + 1, n + 1):
+        chance = math.ldexp(mantissa, exponent)
+        if chance == 0.0 and j > 2 * k:
+            break
+        chances.append(chance)
+        mantissa, shift = math.frexp(mantissa * (j - 1) / (2.0 * (j - k)))
+        exponent += shift
+    return np.array(chances)
+
+
+def _chance_of_fewer(n: int, k: int) -> float:
+    """P(Bin(n, ½) < k)."""
+    from scipy.special import bdtr
+
+    return 1.0 if k > n else float(bdtr(k - 1, n, 0.5))
+
+
+def knn_banzhaf(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    k: int = 5,
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    tolerance: float | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """Exact Banzhaf value of every training record for a k-NN classifier (``fraction`` utility).
+
+    The average contribution to a coalition in which every other record is present by a fair coin:
+    φ_i = (1/k) [b_i P(Bin(N−1, ½) < k) + Σ_{j>i} (b_i − b_j) C(j−2, k−1)/2^{j−1}] (SPEC §2). The chances concentrate
+    near rank 2k and vanish in double precision a thousand ranks on, so the exact value needs only those neighbours.
+    ``tolerance`` looks at fewer still: the error is at most P(Bin(J−1, ½) < k)/k with J neighbours. Other parameters
+    as in :func:`knn_shapley`.
+
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "a", "b"]
+    >>> da.knn_banzhaf(X, y, [[0.1]], ["a"], k=1).values.tolist()
+    [0.5, 0.5, -0.25]
+    """
+    k = _checks.integer("k", k, at_least=1)
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+    )
+    n = game.n_players
+    chances = banzhaf_chances(k, n)
+    notes: tuple[str, ...] = ()
+    if tolerance is not None:
+        tolerance = _checks.number("tolerance", tolerance, above=0)
+        limit = banzhaf_ranks(k, len(chances), tolerance)
+        if limit < len(chances):
+            notes = (
+                f"approximate, as asked: only the {limit} nearest neighbours were looked at; every value is within "
+                f"{_chance_of_fewer(limit - 1, k) / k:.3g} of the exact one",
+            )
+            chances = chances[:limit]
+
+    def add(block: Ranked, total: NDArray[np.float64]) -> None:
+        from datassay.value import kernels
+
+        kernels.add_banzhaf(
+            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], chances, k,
+            total,
+        )  # fmt: skip
+
+    total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
+    total += game.by_class(_chance_of_fewer(n - 1, k) / k)
+    return game.result(game.mean(total), "knn_banzhaf", {"k": k, "utility": "fraction", "tolerance": tolerance}, notes)
+
+
+def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
+    """The smallest J ≤ n with P(Bin(J−1, ½) < k)/k ≤ tolerance (SPEC §2), by bisection."""
+    low, high = 1, n
+    while low < high:
+        middle = (low + high) // 2
+        if _chance_of_fewer(middle - 1, k) / k <= tolerance:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def self_shapley(
+    X: object,
+    y: object = None,
+    k: int = 5,
+    utility: str = "soft",
+    metric: str = "euclidean",
+    *,
+    tolerance: float | None = None,
+    n_classes: int | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """Shapley value of each record for predicting itself: high where nobody else could vouch for it.
+
+    The record is its own validation point and its own nearest neighbour, whatever its duplicates:
+    φ_1 = 1/k − Σ_{j>k} b_j / (j (j−1)) over the other ranks. Parameters as in :func:`knn_shapley`.
+
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [9.0]], ["a", "a", "b"]
+    >>> da.self_shapley(X, y, k=1, utility="fraction").values.tolist()
+    [0.5, 0.5, 1.0]
+    """
+    k = _checks.integer("k", k, at_least=1)
+    _checks.choice("utility", utility, UTILITIES)
+    game = make_game(
+        X, y, None, None, metric=metric, n_classes=n_classes, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+    )
+    n = game.space.n_train
+    used = min(k, n) if utility == "soft" else k
+    limit, notes = n, ()
+    if tolerance is not None:
+        limit, notes = _truncation(game, used, tolerance)
+    ranks = np.arange(2.0, limit + 1)
+    drop = 1.0 / (ranks * (ranks - 1.0))
+    values = np.empty(n)
+
+    def write(block: Ranked) -> None:
+        from datassay.value import kernels
+
+        codes = game.inputs.codes
+        kernels.write_self_shapley(block.order, codes, codes[block.rows], used, drop, values[block.rows])
+
+    others = max(1, limit - 1)
+    collect(game.space, FullRanking() if others >= n - 1 else NearestRanking(others), write, game.run)
+    if utility == "soft":
+        sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
+        per_match = (harmonic(used)[used] - 1.0) / (n - 1)
+        values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
+    told = {"k": k, "utility": utility, "tolerance": tolerance}
+    return game.result(values, "self_shapley", told, notes)

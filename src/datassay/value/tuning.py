@@ -1,0 +1,171 @@
+"""Choosing k and τ by validation accuracy: one neighbour pass scores every candidate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.neighbors import (
+    DEFAULT_MEMORY,
+    Distances,
+    EveryDistance,
+    NearestRanking,
+    NeighbourGraph,
+    Progress,
+    Ranked,
+    collect,
+)
+from datassay.results import FrameKind, make_frame
+from datassay.value.game import Game, Weights, make_game
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Validation accuracy of every candidate, and the best one."""
+
+    parameter: str
+    candidates: NDArray[np.generic]
+    scores: NDArray[np.float64]
+    best: float
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """Candidates and their accuracy as a data frame."""
+        return make_frame({self.parameter: self.candidates, "accuracy": self.scores}, kind)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw accuracy against the parameter, the best marked."""
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            ax = Figure(figsize=(6, 3.5), layout="constrained").add_subplot()
+        ax.plot(self.candidates.astype(float), self.scores, marker=".", color="#4477aa")
+        ax.axvline(self.best, color="black", linewidth=0.8)
+        ax.set_title(f"{self.parameter} = {self.best:g} predicts best ({self.scores.max():.1%})", loc="left")
+        ax.set_xlabel(self.parameter)
+        ax.set_ylabel("validation accuracy")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+
+def tune_k(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    candidates: Sequence[int] | None = None,
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Tuning:
+    """Choose k by the accuracy of the k-NN majority vote on the validation set (or leave-one-out without one).
+
+    All candidates (1 to 50 unless given) come from one pass over the nearest neighbours. Votes tie to the class
+    that sorts first; among equally good k the smallest is best.
+
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "b", "a", "b"]
+    >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
+    [0.5, 0.5]
+    """
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
+    )
+    chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
+    if len(chosen) == 0:
+        raise InputError("candidates is empty; give at least one k")
+    ks = np.unique([_checks.integer("candidates", k, at_least=1) for k in chosen])
+    depth = min(int(ks.max()), game.n_players)
+    correct = np.empty((game.space.n_validation, depth), bool)
+
+    def write(block: Ranked) -> None:
+        from datassay.value import kernels
+
+        kernels.write_votes(
+            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], len(game.inputs.classes),
+            correct[block.rows],
+        )  # fmt: skip
+
+    collect(game.space, NearestRanking(depth), write, game.run)
+    # More neighbours than there are means all of them.
+    scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
+    return Tuning("k", ks, scores, float(ks[scores.argmax()]))
+
+
+def tune_tau(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    candidates: Sequence[float] | None = None,
+    metric: str = "cosine",
+    weights: Weights = None,
+    *,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Tuning:
+    """Choose τ by the accuracy of the vote of all neighbours within it; nobody within counts as a guess, 1/C.
+
+    Without ``candidates``: −0.9, −0.8, … −0.1 for cosine; for other metrics 20 quantiles of the distances seen from up
+    to 64 validation points. All candidates come from one pass. Among equally good τ the largest is best, as it gives
+    more records a value.
+
+    >>> import datassay as da
+    >>> X, y = [[1.0, 0.0], [1.0, 0.2], [0.0, 1.0]], ["a", "a", "b"]
+    >>> da.tune_tau(X, y, [[1.0, 0.1]], ["a"], candidates=[-0.9, 0.5]).best
+    0.5
+    """
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
+    )
+    space = game.space
+    if isinstance(space, NeighbourGraph):
+        raise InputError("tune_tau needs features or a full distance matrix, not a neighbour graph")
+    if candidates is None:
+        taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if metric == "cosine" else _quantiles(game)
+    else:
+        taus = np.unique([_checks.number("candidates", tau) for tau in candidates])
+    if len(taus) == 0:
+        raise InputError("candidates is empty; give at least one tau")
+    thresholds = np.array([space.threshold(float(tau)) for tau in taus])
+    score = np.empty((space.n_validation, len(taus)))
+
+    def write(block: Distances) -> None:
+        from datassay.value import kernels
+
+        kernels.write_threshold_votes(
+            block.filled, thresholds, game.inputs.codes, game.inputs.codes_val[block.rows], len(game.inputs.classes),
+            score[block.rows],
+        )  # fmt: skip
+
+    collect(space, EveryDistance(), write, game.run)
+    scores = np.average(score, axis=0, weights=game.weights)
+    best = len(scores) - 1 - int(scores[::-1].argmax())
+    return Tuning("tau", taus, scores, float(taus[best]))
+
+
+def _quantiles(game: Game) -> NDArray[np.float64]:
+    """Distances that hold 0.1% to 50% of the training points, as seen from a few validation points."""
+    space = game.space
+    assert not isinstance(space, NeighbourGraph)
+    rows = np.unique(np.linspace(0, space.n_validation - 1, 64).astype(int))
+    shares = np.geomspace(0.001, 0.5, 20)
+    found = np.empty((len(rows), len(shares)))
+    row = np.empty((1, space.n_train), space.dtype)
+    for at, start in enumerate(rows):
+        space.fill(int(start), row)
+        found[at] = np.quantile(space.true_distances(row[np.isfinite(row)]), shares)
+    return np.unique(np.median(found, axis=0))
