@@ -49,9 +49,7 @@ if TYPE_CHECKING:
 
 # Which room each public name lives in.
 _ROOMS = {
-    "data": (
-        "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"
-    ),
+    "data": ("Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "neighbors": "NeighbourGraph nearest_neighbours",
     "results": "Values load_result",

@@ -5,13 +5,12 @@ every machine, for every tile and thread.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any
 
 import numba
 
-F = TypeVar("F", bound=Callable[..., object])
 
-
-def kernel(function: F) -> F:
-    """Compile ``function`` with numba; its type as seen from outside stays the same."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile ``function`` with numba, which infers its types on the first call."""
+    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled

@@ -27,9 +27,7 @@ def _semivalue(n: int, utility: Utility, weight: Callable[[int], Fraction]) -> l
     values = []
     for i in range(n):
         others = [j for j in range(n) if j != i]
-        values.append(
-            sum((weight(len(S)) * (worth[S | {i}] - worth[S]) for S in _coalitions(others)), Fraction(0))
-        )
+        values.append(sum((weight(len(S)) * (worth[S | {i}] - worth[S]) for S in _coalitions(others)), Fraction(0)))
     return values
 
 
@@ -86,9 +84,7 @@ def soft_utility(distances: Sequence[float], match: Sequence[bool], k: int, n_cl
     return utility
 
 
-def threshold_utility(
-    distances: Sequence[float], match: Sequence[bool], tau: float, n_classes: int
-) -> Utility:
+def threshold_utility(distances: Sequence[float], match: Sequence[bool], tau: float, n_classes: int) -> Utility:
     """SPEC §3: the share of matching labels among those of S within tau; 1/C when there are none."""
 
     def utility(S: frozenset[int]) -> Fraction:

@@ -90,7 +90,13 @@ class Values:
         return f"Values({len(self)} records by {self.method}({settings}), total {self.values.sum():.4g})"
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns = {"id": self.ids, "value": self.values, "label": self.labels, "lower": self.lower, "upper": self.upper}
+        columns = {
+            "id": self.ids,
+            "value": self.values,
+            "label": self.labels,
+            "lower": self.lower,
+            "upper": self.upper,
+        }
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
@@ -146,7 +152,7 @@ class Values:
             ax = Figure(figsize=(7, 4), layout="constrained").add_subplot()
         edges = np.histogram_bin_edges(self.values, bins=bins)
         if self.labels is None:
-            ax.hist(self.values, edges, color="#4477aa")
+            ax.hist(self.values, edges.tolist(), color="#4477aa")
         else:
             classes = np.unique(self.labels)
             ax.hist(
@@ -184,7 +190,7 @@ def make_frame(columns: Mapping[str, NDArray[np.generic]], kind: FrameKind | Non
     """A data frame of the kind asked for, or of the first kind installed."""
     import narwhals as nw
 
-    kinds = ("pandas", "polars", "pyarrow")
+    kinds: tuple[FrameKind, ...] = ("pandas", "polars", "pyarrow")
     if kind is not None:
         _checks.choice("kind", kind, kinds)
     for backend in kinds if kind is None else (kind,):
@@ -197,11 +203,42 @@ def make_frame(columns: Mapping[str, NDArray[np.generic]], kind: FrameKind | Non
     raise MissingDependencyError(f"{kind} is not installed; install it with: pip install {kind}")
 
 
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Say at once, before any work, that a result could not be written to ``path``."""
+    target = Path(path)
+    if target.suffix.lower() not in (".parquet", ".json", ".csv"):
+        raise InputError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
+    _check_folder(target)
+
+
+def check_figure(path: str | os.PathLike[str]) -> None:
+    """Say at once, before any work, that a figure could not be written to ``path``."""
+    target = Path(path)
+    if target.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise InputError(f"cannot draw {str(path)!r}: the name must end in .svg, .png or .pdf")
+    _check_folder(target)
+
+
+def save_figure(axes: "Axes", path: str | os.PathLike[str]) -> Path:
+    """Write the figure that holds ``axes``, whole or not at all."""
+    check_figure(path)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    kind = Path(path).suffix.lower().removeprefix(".")
+    return write_whole(path, lambda file: figure.savefig(file, format=kind))
+
+
+def _check_folder(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+    if target.is_dir():
+        raise InputError(f"{str(target)!r} is a folder; name a file to write")
+
+
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it there: whole, or not at all."""
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+    _check_folder(target)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
     temporary = Path(name)
@@ -249,8 +286,7 @@ def save_columns(
 
             pc.write_csv(_arrow(columns), file)
 
-    if suffix not in (".parquet", ".json", ".csv"):
-        raise InputError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
+    check_output(path)
     return write_whole(path, write)
 
 
@@ -303,9 +339,7 @@ def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[
         if b"datassay" not in metadata:
             raise foreign
         columns = {
-            name: np.array(table[name].to_pylist())
-            if pa.types.is_string(table[name].type)
-            else table[name].to_numpy()
+            name: np.array(table[name].to_pylist()) if pa.types.is_string(table[name].type) else table[name].to_numpy()
             for name in table.column_names
         }
         return json.loads(metadata[b"datassay"]), columns

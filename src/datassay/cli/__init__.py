@@ -1,1 +1,52 @@
-"""."""
+"""The command line: one module per command, each a thin layer over the library."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from datassay import __version__
+from datassay._errors import InputError, MissingDependencyError
+from datassay.cli import datasets, reproduce, value
+
+app = typer.Typer(
+    name="datassay",
+    help="What every record of a data set is worth. Reads your CSV or Parquet; see `datassay value --help`.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("value")(value.value)
+app.command("datasets")(datasets.datasets)
+app.command("reproduce")(reproduce.reproduce)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"datassay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line: a bad input is one clear line on standard error and exit status 2."""
+    try:
+        app()
+    except (InputError, MissingDependencyError) as error:
+        typer.secho(f"datassay: {error}", fg="red", err=True)
+        sys.exit(2)
+    except OSError as error:
+        typer.secho(f"datassay: {error}", fg="red", err=True)
+        sys.exit(1)
+    except MemoryError:
+        typer.secho("datassay: out of memory; give a smaller --memory, or fewer --jobs", fg="red", err=True)
+        sys.exit(1)

@@ -1,16 +1,17 @@
 """Data sets by name: simulated, carried by scikit-learn, in a folder of yours, or from OpenML."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from datassay._errors import InputError
 from datassay.data import simulate
 from datassay.data.reading import read_table
-from datassay.data.table import Column, Table
+from datassay.data.table import Column, Missing, Scaling, Table
 
 FOLDER_VARIABLE = "DATASSAY_DATA"
 """Environment variable that names a folder of Parquet files to load by name."""
@@ -23,7 +24,10 @@ _FROM_SKLEARN = {
     "wine": "chemical analysis of wines of three growers",
 }
 _SIMULATED: dict[str, tuple[str, Callable[..., Table]]] = {
-    "census": ("simulated people with planted label errors, duplicates and rare individuals", simulate.census),
+    "census": (
+        "simulated people with planted label errors, duplicates and rare individuals",
+        simulate.census,
+    ),
     "voters": ("a simulated voter registry: zip code, race, party, gender, age", simulate.voters),
 }
 _USUAL_LABELS = ("y", "label", "target", "class")
@@ -55,19 +59,32 @@ def list_datasets() -> list[DatasetInfo]:
     return found
 
 
-def load_dataset(name: str, label: str | None = None, id: str | None = None, **options: int) -> Table:
+def load_dataset(
+    name: str,
+    label: str | None = None,
+    id: str | None = None,
+    *,
+    n: int | None = None,
+    seed: int | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    text: Literal["refuse", "categorical", "ignore"] = "refuse",
+    missing: Missing = "impute",
+    scale: Scaling = "standard",
+) -> Table:
     """Load a data set by name.
 
     Parameters
     ----------
     name
         A name from :func:`list_datasets`, or ``openml:NAME`` or ``openml:NUMBER`` where there is a network.
-    label, id
-        The label and id columns, for Parquet files in the folder named by the environment variable
-        ``DATASSAY_DATA`` and for OpenML. Without ``label``, the first of the columns y, label, target and class
-        that exists is the label, and there is none otherwise.
-    options
-        ``n`` and ``seed`` for simulated data sets.
+    label
+        The label column. Left out, it is the data set's own; for Parquet files in the folder named by the environment
+        variable ``DATASSAY_DATA``, the first of the columns y, label, target and class that exists, or none.
+    n, seed
+        Number of records and seed, for simulated data sets.
+    id, ignore, categorical, text, missing, scale
+        As in :func:`read_table`.
 
     Examples
     --------
@@ -75,26 +92,53 @@ def load_dataset(name: str, label: str | None = None, id: str | None = None, **o
     >>> da.load_dataset("census", n=200, seed=7)
     Table('census': 200 rows, 8 features, label 'income')
     """
-    if name in _SIMULATED:
-        unknown = set(options) - {"n", "seed"}
-        if unknown:
-            raise InputError(f"{name} takes n and seed, not {', '.join(sorted(unknown))}")
-        table = _SIMULATED[name][1](**options)
-        return table if label is None else _relabelled(table, label)
-    if options:
-        raise InputError(f"{name!r} is not simulated and takes no {', '.join(sorted(options))}")
+    if name in _SIMULATED or name in _FROM_SKLEARN:
+        if id is not None or categorical:
+            raise InputError(f"{name} is built in: its ids and column types are fixed")
+        table = _built_in(name, n, seed)
+        if label is not None:
+            table = replace(table, label=label, carried=tuple(c for c in table.carried if c != label))
+        return replace(table.set_aside(ignore), missing=missing, scale=scale)
+    if n is not None or seed is not None:
+        raise InputError(f"{name!r} is not simulated and takes no n or seed")
+
+    def read(source: object, label: str | None) -> Table:
+        return read_table(
+            source,
+            label,
+            id,
+            ignore=ignore,
+            categorical=categorical,
+            text=text,
+            missing=missing,
+            scale=scale,
+            name=name,
+        )
+
     if name.startswith("openml:"):
-        return _from_openml(name.removeprefix("openml:"), label, id)
-    if name in _FROM_SKLEARN:
-        table = _from_sklearn(name)
-        return table if label is None else _relabelled(table, label)
+        frame, target = _from_openml(name.removeprefix("openml:"))
+        return read(frame, label or target)
     folder = _folder()
     file = folder / f"{name}.parquet" if folder is not None else None
     if file is not None and file.is_file():
-        return _with_usual_label(file, label, id, name)
+        table = read(file, label)
+        usual = next((c for c in _USUAL_LABELS if c in table.columns), None)
+        if label is None and usual is not None:
+            note = f"column {usual!r} of {name} is taken as the label"
+            table = replace(table, label=usual, notes=(*table.notes, note))
+        return table
     known = ", ".join(info.name for info in list_datasets())
     hint = "" if folder is not None else f" Set {FOLDER_VARIABLE} to a folder of Parquet files to load those by name."
     raise InputError(f"there is no data set {name!r}; there are {known}, and openml:NAME.{hint}")
+
+
+def _built_in(name: str, n: int | None, seed: int | None) -> Table:
+    if name in _FROM_SKLEARN:
+        if n is not None or seed is not None:
+            raise InputError(f"{name!r} is not simulated and takes no n or seed")
+        return _from_sklearn(name)
+    given = {"n": n, "seed": seed}
+    return _SIMULATED[name][1](**{key: number for key, number in given.items() if number is not None})
 
 
 def _folder() -> Path | None:
@@ -105,21 +149,6 @@ def _folder() -> Path | None:
     if not folder.is_dir():
         raise InputError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
     return folder
-
-
-def _relabelled(table: Table, label: str) -> Table:
-    return replace(table, label=label, carried=tuple(c for c in table.carried if c != label))
-
-
-def _with_usual_label(source: object, label: str | None, id: str | None, name: str) -> Table:
-    table = read_table(source, label=label, id=id, name=name, text="refuse")
-    if label is None:
-        for usual in _USUAL_LABELS:
-            if usual in table.columns:
-                return replace(
-                    table, label=usual, notes=(*table.notes, f"column {usual!r} of {name} is taken as the label")
-                )
-    return table
 
 
 def _from_sklearn(name: str) -> Table:
@@ -141,7 +170,7 @@ def _from_sklearn(name: str) -> Table:
     return Table(columns, np.arange(len(bunch.target)), "target", name=name)
 
 
-def _from_openml(wanted: str, label: str | None, id: str | None) -> Table:
+def _from_openml(wanted: str) -> tuple[object, str | None]:
     from urllib.error import URLError
 
     from sklearn.datasets import fetch_openml
@@ -157,5 +186,4 @@ def _from_openml(wanted: str, label: str | None, id: str | None) -> Table:
         raise InputError(f"reading OpenML needs pandas: pip install pandas ({error})") from None
     except ValueError as error:
         raise InputError(f"OpenML has no data set {wanted!r}: {error}") from None
-    target = label or (bunch.target_names[0] if bunch.target_names else None)
-    return read_table(bunch.frame, label=target, id=id, name=f"openml:{wanted}")
+    return bunch.frame, (bunch.target_names[0] if bunch.target_names else None)

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.table import Table
-
-Scaling = Literal["standard", "minmax", "none"]
+from datassay.data.table import Missing, Scaling, Table
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Encoder:
 
     parts: tuple[_Number | _Category, ...]
     scale: Scaling
-    missing: Literal["impute", "error"]
+    missing: Missing
     dtype: np.dtype[np.float32] | np.dtype[np.float64]
 
     @property
@@ -130,14 +128,15 @@ class Encoder:
 def fit_encoder(
     table: Table,
     *,
-    scale: Scaling = "standard",
-    missing: Literal["impute", "error"] = "impute",
+    scale: Scaling | None = None,
+    missing: Missing | None = None,
     dtype: Literal["float64", "float32"] = "float64",
 ) -> Encoder:
     """Learn from the training table how its columns become numbers.
 
     ``scale`` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none"; a constant column becomes 0.
-    ``missing="error"`` refuses missing values instead of filling them in.
+    ``missing="error"`` refuses missing values instead of filling them in. Left out, both are what the table was read
+    with.
 
     >>> import datassay as da, pandas as pd
     >>> table = da.read_table(pd.DataFrame({"age": [20, 40], "job": ["cook", "nurse"]}))
@@ -147,6 +146,7 @@ def fit_encoder(
     >>> encoder.transform(table)[0].tolist()
     [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
+    scale, missing = scale or table.scale, missing or table.missing
     _checks.choice("scale", scale, ("standard", "minmax", "none"))
     _checks.choice("missing", missing, ("impute", "error"))
     _checks.choice("dtype", dtype, ("float64", "float32"))

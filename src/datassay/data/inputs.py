@@ -68,9 +68,7 @@ def prepare(
     return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, ())
 
 
-def _from_tables(
-    train: Table, y: object, validation: Table | None, y_val: object, ids: object | None
-) -> Inputs:
+def _from_tables(train: Table, y: object, validation: Table | None, y_val: object, ids: object | None) -> Inputs:
     encoder = fit_encoder(train)
     points, notes = encoder.transform(train)
     notes = (*train.notes, *notes)
@@ -94,7 +92,7 @@ def _from_frame(
         return given, None, None
     import narwhals as nw
 
-    frame = nw.from_native(given, eager_only=True, pass_through=True)  # type: ignore[call-overload]
+    frame = nw.from_native(given, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return given, None, None
     names = tuple(frame.columns)
@@ -165,13 +163,11 @@ def _join(
         )
     n = len(labels)
     classes, codes = np.unique(np.concatenate([labels, labels_val]), return_inverse=True)
-    codes = codes.astype(np.uint8 if len(classes) <= 256 else np.int32)
+    small: Codes = codes.astype(np.uint8) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes)) == 0]
     if len(unseen):
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
     chosen = np.arange(n) if ids is None else as_ids(np.asarray(ids), "ids")
     if len(chosen) != n:
         raise InputError(f"ids has {len(chosen)} entries for {n} records")
-    return Inputs(
-        points, points_val, codes[:n], codes[n:], classes, labels, labels_val, chosen, notes
-    )
+    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, notes)

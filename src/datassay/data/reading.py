@@ -11,16 +11,17 @@ Everything becomes one Arrow table (DuckDB reads files, narwhals reads frames), 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.table import Column, Table, missing_column
+from datassay.data.table import Column, Missing, Scaling, Table, missing_column
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pyarrow as pa
 
 MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
@@ -36,6 +37,9 @@ def read_table(
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
     text: Literal["refuse", "categorical", "ignore"] = "refuse",
+    missing: Missing = "impute",
+    scale: Scaling = "standard",
+    like: Table | None = None,
     name: str | None = None,
 ) -> Table:
     """Read a CSV or Parquet file, or a pandas, polars or Arrow table, into typed columns.
@@ -55,6 +59,15 @@ def read_table(
         Columns to read as categories although they look like numbers or text (zip codes, say).
     text
         What to do with text columns: refuse them with an error (default), treat each as categories, or ignore them.
+    missing, scale
+        How columns become numbers when the table is used for training (see :func:`fit_encoder`): missing values are
+        filled in (``"impute"``: the training median, or a category of their own) or refused (``"error"``); numbers are
+        scaled by ``"standard"``, ``"minmax"`` or ``"none"``.
+    like
+        A table read before, whose columns decide: its label, id, categories and set-aside columns are taken over
+        where this one has them. Read validation data like its training data.
+    name
+        What to call the table in messages; the file's name if left out.
 
     Examples
     --------
@@ -65,18 +78,29 @@ def read_table(
     (('age', 'job'), ['a', 'b', 'a'])
     """
     _checks.choice("text", text, ("refuse", "categorical", "ignore"))
+    _checks.choice("missing", missing, ("impute", "error"))
+    _checks.choice("scale", scale, ("standard", "minmax", "none"))
     for parameter, given in (("ignore", ignore), ("categorical", categorical)):
         if isinstance(given, str):
             raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
     index: NDArray[np.generic] | None = None
+    known: set[str] = set()
+    if like is not None:
+        known = {c for c, column in like.columns.items() if column.kind == "categorical"}
     if isinstance(path_or_frame, str | os.PathLike):
         path = Path(path_or_frame)
         source = name or path.name
-        arrow = _read_file(path, as_text=[c for c in (id, *categorical) if c is not None])
+        wanted = (id or (like.id if like else None), *categorical, *known)
+        arrow = _read_file(path, as_text=[c for c in wanted if c is not None])
     else:
         source = name or "table"
         arrow, index = _read_frame(path_or_frame)
     columns = arrow.column_names
+    if like is not None:
+        label = label or like.label
+        id = id or (like.id if like.id in columns else None)
+        categorical = [*categorical, *(c for c in columns if c in known)]
+        ignore = [*ignore, *(c for c in columns if c in like.carried)]
     for column in (label, id, *ignore, *categorical):
         if column is not None and column not in columns:
             raise InputError(f"{source}: {missing_column(column, columns)}")
@@ -101,7 +125,7 @@ def read_table(
         typed[column] = found[0]
         if found[1] and not aside:
             carried.append(column)
-    return Table(typed, ids, label, tuple(carried), source, tuple(notes))
+    return Table(typed, ids, label, tuple(carried), source, tuple(notes), scale, missing, id)
 
 
 def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
@@ -120,7 +144,7 @@ def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
         try:
             if lower.endswith(PARQUET_ENDINGS):
                 query, parameters = "SELECT * FROM read_parquet($path)", {"path": str(path)}
-                return connection.execute(query, parameters).to_arrow_table()
+                return connection.sql(query, params=parameters).to_arrow_table()
             nulls = ", ".join(f"'{word}'" for word in MISSING_IN_CSV)
             options = f"header = true, sample_size = -1, nullstr = [{nulls}]"
             if lower.endswith((".tsv", ".tsv.gz")):
@@ -132,7 +156,7 @@ def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
             if forced:
                 types = ", ".join(f"{_quoted(column)}: 'VARCHAR'" for column in forced)
                 query = f"SELECT * FROM read_csv($path, {options}, types = {{{types}}})"
-            return connection.execute(query, parameters).to_arrow_table()
+            return connection.sql(query, params=parameters).to_arrow_table()
         except duckdb.Error as error:
             reason = str(error).strip().splitlines()
             raise InputError(f"cannot read {path.name}: {' '.join(line.strip() for line in reason[:6])}") from None
@@ -157,11 +181,11 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
     return data.to_arrow(), frame_index(data)
 
 
-def frame_index(data: object) -> NDArray[np.generic] | None:
+def frame_index(data: "nw.DataFrame[Any]") -> NDArray[np.generic] | None:
     """The index of a pandas-like frame, unless it is the default 0, 1, 2, …"""
     import narwhals as nw
 
-    index = nw.maybe_get_index(data)  # type: ignore[type-var]
+    index = nw.maybe_get_index(data)
     if index is None or type(index).__name__ == "RangeIndex":
         return None
     return np.asarray(index)
@@ -179,7 +203,7 @@ def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
         if missing:
             raise InputError(f"{name} is missing at row {missing[0]} (counting from 0); every row needs an id")
         ids = np.array([str(value) for value in ids.tolist()])
-    unique, first, count = np.unique(ids, return_index=True, return_counts=True)
+    unique, count = np.unique(ids, return_counts=True)
     if len(unique) < len(ids):
         twice = unique[count > 1]
         rows = np.flatnonzero(ids == twice[0])
@@ -190,9 +214,7 @@ def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
     return ids
 
 
-def _ids(
-    arrow: "pa.Table", id: str | None, index: NDArray[np.generic] | None, source: str
-) -> NDArray[np.generic]:
+def _ids(arrow: "pa.Table", id: str | None, index: NDArray[np.generic] | None, source: str) -> NDArray[np.generic]:
     if id is None:
         if index is None:
             return np.arange(arrow.num_rows)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._errors import InputError
 from datassay.data.table import Column, Table
 
 # Table 5 of the uniqueness-Shapley paper, last column: share of each group among 7.5 million North Carolina voters,
@@ -41,7 +42,11 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
 
     race_names = list(RACE)
     # The older the voter, the likelier "White" and the less likely an unanswered or minority race (Table 5).
-    tilt = {"White": (0.82, 0.96, 1.07, 1.15), "No Answer": (1.7, 1.2, 0.7, 0.4), "Asian": (1.3, 1.3, 0.9, 0.5)}
+    tilt = {
+        "White": (0.82, 0.96, 1.07, 1.15),
+        "No Answer": (1.7, 1.2, 0.7, 0.4),
+        "Asian": (1.3, 1.3, 0.9, 0.5),
+    }
     race_by_band = _fit(
         np.array([[tilt.get(name, (1.15, 1.05, 1.0, 0.8))[b] for name in race_names] for b in range(4)]),
         rows=[25.0] * 4,
@@ -50,8 +55,17 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     race = _draw_given(rng, band, race_by_band)
 
     party_names = list(PARTY)
-    lean = {"Black": (5.0, 0.5, 0.9, 0.1), "White": (0.7, 1.0, 0.9, 1.6), "Native American": (1.6, 0.5, 0.8, 0.8)}
-    young = {0: (0.9, 1.8, 1.5, 0.7), 1: (0.95, 1.4, 1.2, 0.9), 2: (1.0, 0.7, 0.85, 1.15), 3: (1.15, 0.3, 0.6, 1.2)}
+    lean = {
+        "Black": (5.0, 0.5, 0.9, 0.1),
+        "White": (0.7, 1.0, 0.9, 1.6),
+        "Native American": (1.6, 0.5, 0.8, 0.8),
+    }
+    young = {
+        0: (0.9, 1.8, 1.5, 0.7),
+        1: (0.95, 1.4, 1.2, 0.9),
+        2: (1.0, 0.7, 0.85, 1.15),
+        3: (1.15, 0.3, 0.6, 1.2),
+    }
     group = band * len(race_names) + race
     sizes = np.array([race_by_band[b, r] for b in range(4) for r in range(len(race_names))])
     start = np.array(
@@ -64,9 +78,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     party = _draw_given(rng, group, _fit(start, rows=sizes.tolist(), columns=list(PARTY.values())))
 
     gender_start = np.array([[1.0, 0.9, 12.0 if name == "No Answer" else 0.7, 1.0] for name in race_names])
-    gender = _draw_given(
-        rng, race, _fit(gender_start, rows=list(RACE.values()), columns=list(GENDER.values()))
-    )
+    gender = _draw_given(rng, race, _fit(gender_start, rows=list(RACE.values()), columns=list(GENDER.values())))
 
     # Zip codes of very unequal size; every race but White is over-represented in a part of them.
     sizes = _zip_sizes()
@@ -139,9 +151,7 @@ def _draw(rng: np.random.Generator, n: int, weights: Sequence[float]) -> NDArray
     return _thresholds(weights)[_bits(rng, n)]
 
 
-def _draw_given(
-    rng: np.random.Generator, group: NDArray[np.int32], weights: NDArray[np.float64]
-) -> NDArray[np.int32]:
+def _draw_given(rng: np.random.Generator, group: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.int32]:
     """Draw from row ``group`` of ``weights`` for every record."""
     look_up = np.concatenate([_thresholds(row) for row in weights])
     at = group.astype(np.int32) * np.int32(_RESOLUTION) + _bits(rng, len(group))
@@ -251,10 +261,23 @@ def census(n: int = 3000, seed: int = 0) -> Table:
 
 
 def truth(table: Table, name: str) -> NDArray[np.bool_]:
-    """A planted truth of :func:`census` (``label_error`` or ``rare``) as Booleans.
+    """A true/false column as Booleans, such as ``label_error`` or ``rare`` of :func:`census`.
 
     >>> int(truth(census(500, seed=3), "label_error").sum())
     30
     """
-    table[name]
-    return np.asarray(table.columns[name].data.astype(bool))
+    values = table[name].tolist()
+    meaning = {
+        "True": True,
+        "False": False,
+        "true": True,
+        "false": False,
+        "1": True,
+        "0": False,
+        "1.0": True,
+        "0.0": False,
+    }
+    for row, value in enumerate(values):
+        if str(value) not in meaning:
+            raise InputError(f"column {name!r} of {table.name} is not true or false at row {row}: {value!r}")
+    return np.array([meaning[str(value)] for value in values])

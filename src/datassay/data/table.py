@@ -4,8 +4,11 @@ Numbers are numbers and categories are integer codes with their names beside the
 small. Missing is missing (NaN, code −1) until an encoder states what it does about it.
 """
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -14,9 +17,11 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.results import FrameKind, make_frame
+from datassay.results import FrameKind, make_frame, save_columns
 
 Kind = Literal["numeric", "categorical"]
+Scaling = Literal["standard", "minmax", "none"]
+Missing = Literal["impute", "error"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +51,7 @@ class Column:
             return self.data
         if not self.missing.any():
             return self.categories[self.data.astype(np.intp)]
-        names = np.append(self.categories.astype(object), None)
+        names = np.array([*self.categories.tolist(), None], dtype=object)
         return np.asarray(names[self.data.astype(np.intp)])
 
 
@@ -85,7 +90,10 @@ class Table:
     label: str | None = None
     carried: tuple[str, ...] = ()
     name: str = "table"
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    scale: Scaling = "standard"
+    missing: Missing = "impute"
+    id: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
@@ -132,6 +140,14 @@ class Table:
             )
         return column.decoded()
 
+    def set_aside(self, names: Sequence[str]) -> "Table":
+        """The same table with these columns carried along instead of used as features."""
+        for name in names:
+            self._must_have(name)
+            if name == self.label:
+                raise InputError(f"{name!r} is the label of {self.name} and cannot be set aside")
+        return replace(self, carried=(*self.carried, *(name for name in names if name not in self.carried)))
+
     def select(self, rows: NDArray[np.generic] | Sequence[int], name: str | None = None) -> "Table":
         """The table of these rows, by position or by a Boolean mask; ids stay with their rows."""
         mask = np.asarray(rows)
@@ -143,9 +159,7 @@ class Table:
             name=name or self.name,
         )
 
-    def split(
-        self, *shares: float, seed: int = 0, stratify: bool = True
-    ) -> tuple["Table", ...]:
+    def split(self, *shares: float, seed: int = 0, stratify: bool = True) -> tuple["Table", ...]:
         """Split at random: ``split(0.8)`` into two, ``split(0.6, 0.2, 0.2)`` into three tables.
 
         Shares must not add up to more than 1; where they fall short, the rest becomes one more table. With
@@ -169,17 +183,25 @@ class Table:
             place = np.arange(len(self)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
             shuffled = by_class[np.argsort((place + 0.5) / np.repeat(sizes, sizes), kind="stable")]
         ends = np.round(np.cumsum([0, *parts]) * len(self)).astype(int)
-        sections = [np.sort(shuffled[low:high]) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        sections = [np.sort(shuffled[low:high]) for low, high in pairwise(ends)]
         if any(len(section) == 0 for section in sections):
             raise InputError(
                 f"splitting {len(self)} rows by {', '.join(f'{p:g}' for p in parts)} leaves a part with no rows"
             )
         return tuple(self.select(section) for section in sections)
 
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        name = self.id or ("id" if "id" not in self.columns else "row_id")
+        return {name: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write all columns, the id first, to a .csv or .parquet file."""
+        header = {"kind": "table", "name": self.name, "label": self.label, "carried": list(self.carried)}
+        return save_columns(path, header, self._columns())
+
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """The table as a data frame (see :meth:`datassay.results.Values.to_frame`), the id first."""
-        name = "id" if "id" not in self.columns else "row_id"
-        return make_frame({name: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}, kind)
+        return make_frame(self._columns(), kind)
 
 
 def missing_column(name: str, columns: Mapping[str, object] | Sequence[str]) -> str:

@@ -1,1 +1,18 @@
-"""."""
+"""Evaluate: how good a value is, and whether the published numbers come out."""
+
+from datassay.evaluate.curves import Curve, addition_curve, removal_curve
+from datassay.evaluate.detection import Detection, corrupt_features, corrupt_labels, detect_errors
+from datassay.evaluate.reproductions import Reproduction, list_reproductions, reproduce
+
+__all__ = [
+    "Curve",
+    "Detection",
+    "Reproduction",
+    "addition_curve",
+    "corrupt_features",
+    "corrupt_labels",
+    "detect_errors",
+    "list_reproductions",
+    "removal_curve",
+    "reproduce",
+]

@@ -19,7 +19,7 @@ DIGIT = 11  # bits a radix pass: 2,048 counters stay in the first-level cache
 
 
 @kernel
-def fill_tiles(points, tiles):  # type: ignore[no-untyped-def]
+def fill_tiles(points, tiles):
     """Lay out ``points`` (n, d) as tiles (⌈n/TILE⌉, d, TILE); the last one is padded with zeros."""
     n, d = points.shape
     width = tiles.shape[2]
@@ -34,7 +34,7 @@ def fill_tiles(points, tiles):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def distances(metric, tiles, queries, out):  # type: ignore[no-untyped-def]
+def distances(metric, tiles, queries, out):
     """Fill out[v, i] with what ranks training point i as seen from query v, summed in feature order.
 
     EUCLIDEAN: Σ_j (x_ij − q_vj)², the square; MANHATTAN: Σ_j |x_ij − q_vj|; COSINE, for rows of unit length:
@@ -103,7 +103,7 @@ def distances(metric, tiles, queries, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def to_unit_length(points):  # type: ignore[no-untyped-def]
+def to_unit_length(points):
     """Scale each row to length 1 in place; return the index of the first row of length zero, or −1."""
     n, d = points.shape
     first_zero = -1
@@ -126,7 +126,7 @@ def to_unit_length(points):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _key(bits, i):  # type: ignore[no-untyped-def]
+def _key(bits, i):
     """An integer that sorts like the float whose bits these are."""
     top = np.uint64(1) << np.uint64(8 * bits.itemsize - 1)
     u = np.uint64(bits[i])
@@ -134,7 +134,7 @@ def _key(bits, i):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _shorten(bits, short):  # type: ignore[no-untyped-def]
+def _shorten(bits, short):
     """Fill ``short`` with keys of at most 32 bits in the same order; return (bits used, bits dropped).
 
     Where bits must be dropped (float64), the smallest key becomes 0 and the others start at 1: zero distances
@@ -169,7 +169,7 @@ def _shorten(bits, short):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _width(u):  # type: ignore[no-untyped-def]
+def _width(u):
     width = 0
     while u > 0:
         width += 1
@@ -178,7 +178,7 @@ def _width(u):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _order_run(bits, words, start, stop, spare):  # type: ignore[no-untyped-def]
+def _order_run(bits, words, start, stop, spare):
     """Stable sort of words[start:stop], alike in their short keys, by their whole keys."""
     low_half = np.uint64(0xFFFFFFFF)
     if stop - start <= 16:
@@ -217,7 +217,7 @@ def _order_run(bits, words, start, stop, spare):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _finish(bits, words, spare):  # type: ignore[no-untyped-def]
+def _finish(bits, words, spare):
     """Put runs of equal short keys in the order of their whole keys."""
     n = bits.size
     start = 0
@@ -233,7 +233,7 @@ def _finish(bits, words, spare):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sort_short(short, width, words, spare, counts):  # type: ignore[no-untyped-def]
+def _sort_short(short, width, words, spare, counts):
     """Stable radix sort of ``short`` with its indices, as words: key above, index below.
 
     Returns True if the sorted words lie in ``words``, False if in ``spare``.
@@ -287,7 +287,7 @@ def _sort_short(short, width, words, spare, counts):  # type: ignore[no-untyped-
 
 
 @kernel
-def _rank_row(bits, order, short, words, spare, counts):  # type: ignore[no-untyped-def]
+def _rank_row(bits, order, short, words, spare, counts):
     """Write the nearest ``order.size`` indices of one row of float bits, nearest first."""
     short = short[: bits.size]
     width, dropped = _shorten(bits, short)
@@ -302,14 +302,14 @@ def _rank_row(bits, order, short, words, spare, counts):  # type: ignore[no-unty
 
 
 @kernel
-def rank(bits, order, short, words, spare, counts):  # type: ignore[no-untyped-def]
+def rank(bits, order, short, words, spare, counts):
     """For each row of float bits (V, n), write the nearest ``order.shape[1]`` indices, nearest first."""
     for v in range(bits.shape[0]):
         _rank_row(bits[v], order[v], short, words, spare, counts)
 
 
 @kernel
-def nearest(bits, order, chosen, gathered, place, short, words, spare, counts):  # type: ignore[no-untyped-def]
+def nearest(bits, order, chosen, gathered, place, short, words, spare, counts):
     """For each row, write the nearest ``order.shape[1]`` indices, nearest first, without sorting the rest.
 
     Points nearer than a running threshold are set aside; when the buffer is full it is ranked, cut to what is
@@ -339,7 +339,7 @@ def nearest(bits, order, chosen, gathered, place, short, words, spare, counts): 
 
 
 @kernel
-def _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts):  # type: ignore[no-untyped-def]
+def _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts):
     """Rank the candidates in chosen[:held] and keep the ``wanted`` nearest, nearest first."""
     for c in range(held):
         gathered[c] = row[chosen[c]]
@@ -353,7 +353,7 @@ def _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts
 
 
 @kernel
-def mark_within(distances, threshold, inside):  # type: ignore[no-untyped-def]
+def mark_within(distances, threshold, inside):
     """inside[v, i] = 1 where the distance is at most the threshold, else 0."""
     for v in range(distances.shape[0]):
         near = distances[v]

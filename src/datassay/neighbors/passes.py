@@ -137,7 +137,7 @@ def _sort_buffers(scratch: Scratch, n: int) -> tuple[NDArray[np.generic], ...]:
 
 
 def _bits(block: Floats) -> NDArray[np.uint32] | NDArray[np.uint64]:
-    return block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
+    return block.view(np.uint32) if block.dtype == np.float32 else block.view(np.uint64)
 
 
 def _others(space: AnySpace) -> int:
@@ -305,9 +305,7 @@ def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _P
     threads = thread_count(run.n_jobs)
     n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
     size = group_size(space.n_validation, n_features)
-    groups = [
-        range(start, min(start + size, space.n_validation)) for start in range(0, space.n_validation, size)
-    ]
+    groups = [range(start, min(start + size, space.n_validation)) for start in range(0, space.n_validation, size)]
     threads = min(threads, len(groups))
     fixed = view.bytes_fixed(space) + extra_per_thread
     each = max(1, view.bytes_per_row(space))

@@ -54,12 +54,12 @@ class FeatureSpace:
     @property
     def n_validation(self) -> int:
         """Number of validation points."""
-        return self.queries.shape[0]
+        return int(self.queries.shape[0])
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.queries.shape[1]
+        return int(self.queries.shape[1])
 
     @property
     def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
@@ -108,12 +108,12 @@ class MatrixSpace:
     @property
     def n_train(self) -> int:
         """Number of training points."""
-        return self.matrix.shape[1]
+        return int(self.matrix.shape[1])
 
     @property
     def n_validation(self) -> int:
         """Number of validation points."""
-        return self.matrix.shape[0]
+        return int(self.matrix.shape[0])
 
     @property
     def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:

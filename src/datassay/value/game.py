@@ -58,8 +58,9 @@ class Game:
     @property
     def class_sizes(self) -> NDArray[np.float64]:
         """Players of each class in the game of a validation point *of that class*."""
-        sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes)).astype(np.float64)
-        return sizes - self.excludes_self
+        sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes))
+        players: NDArray[np.float64] = sizes.astype(np.float64) - float(self.excludes_self)
+        return players
 
     def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> NDArray[np.float64]:
         """Σ over validation points of weight · (match[class] where labels agree + always[class]), per record."""
@@ -111,7 +112,10 @@ def make_game(
     _checks.choice("metric", metric, ("euclidean", "cosine", "manhattan", "precomputed"))
     inputs = prepare(X, y, X_val, y_val, ids=ids)
     space = make_space(inputs.points, inputs.points_val, metric)
-    for name, labels, n in (("y", inputs.codes, space.n_train), ("y_val", inputs.codes_val, space.n_validation)):
+    for name, labels, n in (
+        ("y", inputs.codes, space.n_train),
+        ("y_val", inputs.codes_val, space.n_validation),
+    ):
         if len(labels) != n:
             raise InputError(f"{name} has {len(labels)} labels for {n} rows")
     if n_classes is None:

@@ -10,7 +10,7 @@ from datassay._jit import kernel
 
 
 @kernel
-def add_shapley(order, codes, targets, weights, step, total):  # type: ignore[no-untyped-def]
+def add_shapley(order, codes, targets, weights, step, total):
     """SPEC §1 ``fraction``, from the farthest rank: φ_r = φ_{r+1} + (b_r − b_{r+1}) · step_r, b beyond the last = 0."""
     last = order.shape[1] - 1
     for v in range(order.shape[0]):
@@ -27,7 +27,7 @@ def add_shapley(order, codes, targets, weights, step, total):  # type: ignore[no
 
 
 @kernel
-def add_banzhaf(order, codes, targets, weights, chance, k, total):  # type: ignore[no-untyped-def]
+def add_banzhaf(order, codes, targets, weights, chance, k, total):
     """SPEC §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j, as one suffix sum for each label-match."""
     for v in range(order.shape[0]):
         row = order[v]
@@ -45,7 +45,7 @@ def add_banzhaf(order, codes, targets, weights, chance, k, total):  # type: igno
 
 
 @kernel
-def add_leave_one_out(order, codes, targets, weights, total):  # type: ignore[no-untyped-def]
+def add_leave_one_out(order, codes, targets, weights, total):
     """Without one of the k nearest, rank k+1 moves up: (b_i − b_{k+1}) / k. ``order`` has k+1 columns."""
     k = order.shape[1] - 1
     for v in range(order.shape[0]):
@@ -57,7 +57,7 @@ def add_leave_one_out(order, codes, targets, weights, total):  # type: ignore[no
 
 
 @kernel
-def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):  # type: ignore[no-untyped-def]
+def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):
     """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     n = inside.shape[1]
     for v in range(inside.shape[0]):
@@ -79,7 +79,7 @@ def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, 
 
 
 @kernel
-def write_self_shapley(order, codes, targets, k, drop, out):  # type: ignore[no-untyped-def]
+def write_self_shapley(order, codes, targets, k, drop, out):
     """Value of a record for itself, at rank 1: φ_1 = 1/k − Σ_{j>k} b_j/(j(j−1)); ``order`` starts at rank 2.
 
     ``drop[r]`` is 1/(j(j−1)) at rank j = r+2. Far ranks come first: small terms are added before large ones.
@@ -93,7 +93,7 @@ def write_self_shapley(order, codes, targets, k, drop, out):  # type: ignore[no-
 
 
 @kernel
-def write_votes(order, codes, targets, n_classes, correct):  # type: ignore[no-untyped-def]
+def write_votes(order, codes, targets, n_classes, correct):
     """correct[v, r]: whether the majority of the r+1 nearest (ties to the smaller code) has the target label."""
     votes = np.zeros(n_classes, np.int64)
     for v in range(order.shape[0]):
@@ -108,7 +108,7 @@ def write_votes(order, codes, targets, n_classes, correct):  # type: ignore[no-u
 
 
 @kernel
-def write_threshold_votes(distances, thresholds, codes, targets, n_classes, score):  # type: ignore[no-untyped-def]
+def write_threshold_votes(distances, thresholds, codes, targets, n_classes, score):
     """score[v, q]: 1 if the majority within thresholds[q] has the target label; 1/C where nobody is within."""
     n_thresholds = thresholds.size
     votes = np.zeros((n_thresholds + 1, n_classes), np.int64)

@@ -27,7 +27,7 @@ from datassay.neighbors import (
     accumulate,
     collect,
 )
-from datassay.results import Values
+from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, make_game
 
 UTILITIES = ("soft", "fraction")
@@ -39,7 +39,7 @@ def harmonic(n: int) -> NDArray[np.float64]:
 
 
 def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
-    """soft − fraction for one validation point: (extra where labels match, always), the latter by its class."""
+    """Soft − fraction for one validation point: (extra where labels match, always), the latter by its class."""
     n = game.n_players
     per_match = (harmonic(k)[k] - 1.0) / (n - 1) if n > 1 else 0.0
     return per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n)
@@ -50,14 +50,14 @@ def ranks_for(tolerance: float, k: int) -> int:
     return max(k, math.ceil(1.0 / tolerance))
 
 
-def _truncation(game: Game, k: int, tolerance: float | None) -> tuple[int, tuple[str, ...]]:
-    """Ranks to look at, and the note that says so; all of them unless a tolerance is given."""
+def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, tuple[str, ...]]:
+    """How many of n ranks to look at, and the note that says so; all of them unless a tolerance is given."""
     if tolerance is None:
-        return game.n_players, ()
+        return n, ()
     tolerance = _checks.number("tolerance", tolerance, above=0)
     limit = ranks_for(tolerance, k)
-    if limit >= game.n_players:
-        return game.n_players, ()
+    if limit >= n:
+        return n, ()
     return limit, (
         f"approximate, as asked: only the {limit} nearest neighbours were looked at; every value is within "
         f"{1 / limit:.3g} of the exact one",
@@ -140,7 +140,7 @@ def knn_shapley(
     )  # fmt: skip
     n = game.n_players
     used = min(k, n) if utility == "soft" else k  # erratum 1
-    limit, notes = _truncation(game, used, tolerance)
+    limit, notes = _truncation(n, used, tolerance)
     step = 1.0 / np.maximum(used, np.arange(1, limit + 1))
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
@@ -149,15 +149,20 @@ def knn_shapley(
         from datassay.value import kernels
 
         kernels.add_shapley(
-            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], step, total
+            block.order,
+            game.inputs.codes,
+            game.inputs.codes_val[block.rows],
+            game.weights[block.rows],
+            step,
+            total,
         )
 
     view = FullRanking() if limit == n else NearestRanking(limit)
     total = accumulate(game.space, view, add, game.run)
     if utility == "soft":
         total += game.by_class(*_soft_shift(game, used))
-    parameters = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(game.mean(total), "knn_shapley", parameters, notes)
+    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
+    return game.result(game.mean(total), "knn_shapley", told, notes)
 
 
 def knn_loo(
@@ -198,7 +203,11 @@ def knn_loo(
             from datassay.value import kernels
 
             kernels.add_leave_one_out(
-                block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], total
+                block.order,
+                game.inputs.codes,
+                game.inputs.codes_val[block.rows],
+                game.weights[block.rows],
+                total,
             )
 
         total = accumulate(game.space, NearestRanking(k + 1), add, game.run)
@@ -266,7 +275,16 @@ def knn_banzhaf(
     """
     k = _checks.integer("k", k, at_least=1)
     game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+        X,
+        y,
+        X_val,
+        y_val,
+        metric=metric,
+        weights=weights,
+        ids=ids,
+        n_jobs=n_jobs,
+        memory=memory,
+        progress=progress,
     )
     n = game.n_players
     chances = banzhaf_chances(k, n)
@@ -333,13 +351,20 @@ def self_shapley(
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, UTILITIES)
     game = make_game(
-        X, y, None, None, metric=metric, n_classes=n_classes, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+        X,
+        y,
+        None,
+        None,
+        metric=metric,
+        n_classes=n_classes,
+        ids=ids,
+        n_jobs=n_jobs,
+        memory=memory,
+        progress=progress,
     )
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
-    limit, notes = n, ()
-    if tolerance is not None:
-        limit, notes = _truncation(game, used, tolerance)
+    limit, notes = _truncation(n, used, tolerance)
     ranks = np.arange(2.0, limit + 1)
     drop = 1.0 / (ranks * (ranks - 1.0))
     values = np.empty(n)
@@ -350,11 +375,10 @@ def self_shapley(
         codes = game.inputs.codes
         kernels.write_self_shapley(block.order, codes, codes[block.rows], used, drop, values[block.rows])
 
-    others = max(1, limit - 1)
-    collect(game.space, FullRanking() if others >= n - 1 else NearestRanking(others), write, game.run)
+    collect(game.space, FullRanking() if limit == n else NearestRanking(max(1, limit - 1)), write, game.run)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)
         values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
-    told = {"k": k, "utility": utility, "tolerance": tolerance}
+    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     return game.result(values, "self_shapley", told, notes)

@@ -1,0 +1,50 @@
+"""``datassay reproduce``: published tables, done again."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="What to reproduce; without it, list what there is.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with the Parquet files; DATASSAY_DATA if left out.")] = None,
+) -> None:
+    """Redo a published table and put our numbers beside the published ones.
+
+    Exit status 1 means that they do not agree.
+
+    Examples:
+      datassay reproduce
+
+      datassay reproduce tknn-detection --data path/to/folder
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from datassay.data.datasets import FOLDER_VARIABLE
+    from datassay.evaluate import list_reproductions
+    from datassay.evaluate import reproduce as redo
+
+    console = Console()
+    if name is None:
+        listing = Table("name", "what it redoes", box=None)
+        for key, title in list_reproductions().items():
+            listing.add_row(key, title)
+        console.print(listing)
+        return
+    if data is not None:
+        os.environ[FOLDER_VARIABLE] = str(data)
+    result = redo(name)
+    table = Table(title=result.title, title_justify="left")
+    for heading in ("", "", "published", "ours", ""):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+    for cell in result.cells:
+        published = "" if cell.published is None else f"{cell.published:.3f}"
+        mark = "" if cell.published is None else ("agrees" if cell.agrees() else "differs")
+        table.add_row(cell.row, cell.column, published, f"{cell.ours:.4g}", mark)
+    console.print(table)
+    console.print(f"{result.finding}.")
+    if not result.holds:
+        raise typer.Exit(1)

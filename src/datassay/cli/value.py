@@ -1,0 +1,281 @@
+"""``datassay value``: what every record of a table is worth."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datassay._errors import InputError
+
+if TYPE_CHECKING:
+    from datassay.data import Table
+    from datassay.results import Values
+    from datassay.value import Tuning
+
+EXAMPLES = """
+Examples:
+
+  datassay value train.csv --validation val.csv --label y -o values.parquet
+
+  datassay value people.csv --label income --id person --split 0.8 --method tknn-shapley --tau auto
+
+  datassay value census --truth label_error
+"""
+
+
+class Method(StrEnum):
+    """Methods by the names of the command line."""
+
+    KNN_SHAPLEY = "knn-shapley"
+    KNN_BANZHAF = "knn-banzhaf"
+    KNN_LOO = "knn-loo"
+    TKNN_SHAPLEY = "tknn-shapley"
+    SELF_SHAPLEY = "self-shapley"
+
+
+class Metric(StrEnum):
+    """Distances."""
+
+    EUCLIDEAN = "euclidean"
+    COSINE = "cosine"
+    MANHATTAN = "manhattan"
+
+
+class Utility(StrEnum):
+    """What a coalition of records is worth."""
+
+    SOFT = "soft"
+    FRACTION = "fraction"
+
+
+class Text(StrEnum):
+    """What to do with text columns."""
+
+    REFUSE = "refuse"
+    CATEGORICAL = "categorical"
+    IGNORE = "ignore"
+
+
+class Missing(StrEnum):
+    """What to do with missing values."""
+
+    IMPUTE = "impute"
+    ERROR = "error"
+
+
+class Scale(StrEnum):
+    """How numbers are scaled."""
+
+    STANDARD = "standard"
+    MINMAX = "minmax"
+    NONE = "none"
+
+
+def value(
+    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    validation: Annotated[Path | None, typer.Option(help="File of validation records, with the same columns.")] = None,
+    split: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of DATA to value; the rest validates. Without --validation and --split, every record "
+            "is valued by all the others."
+        ),
+    ] = None,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = Method.KNN_SHAPLEY,
+    k: Annotated[
+        str | None,
+        typer.Option("--k", "-k", help="Number of neighbours (5), or 'auto' for the most accurate."),
+    ] = None,
+    tau: Annotated[
+        str | None,
+        typer.Option(help="For tknn-shapley: largest distance of a neighbour; 'auto' (default): the most accurate."),
+    ] = None,
+    metric: Annotated[
+        Metric | None,
+        typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out."),
+    ] = None,
+    utility: Annotated[
+        Utility | None,
+        typer.Option(help="Utility for knn-shapley, knn-loo and self-shapley; soft if left out."),
+    ] = None,
+    balance: Annotated[
+        float | None,
+        typer.Option(help="Weigh validation classes: others count this many times the smallest."),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Allow values to be off by as much, for speed; exact without.")
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
+    ignore: Annotated[str, typer.Option(help="Columns not to use, separated by commas.")] = "",
+    categorical: Annotated[
+        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
+    ] = "",
+    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    missing: Annotated[
+        Missing, typer.Option(help="Missing values: fill in the training median or a category, or refuse.")
+    ] = Missing.IMPUTE,
+    scale: Annotated[Scale, typer.Option(help="How numbers are scaled, fitted on training data.")] = Scale.STANDARD,
+    truth: Annotated[
+        str | None,
+        typer.Option(help="A true/false column, not used as a feature: how well do low values find it?"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of --split.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write values here: .parquet, .csv or .json.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
+    top: Annotated[int, typer.Option(help="How many of the best and worst records to list.", min=0)] = 5,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Tell what every record is worth: read a table, value its records, write and summarise the values."""
+    from dataclasses import replace
+
+    from datassay import results
+    from datassay.evaluate import detect_errors
+
+    if output is not None:
+        results.check_output(output)
+    if plot is not None:
+        results.check_figure(plot)
+    if validation is not None and split is not None:
+        raise InputError("--validation and --split cannot go together: one of them holds the validation records")
+    reading = {
+        "ignore": [*_names(ignore), *([] if truth is None else [truth])],
+        "categorical": _names(categorical),
+        "text": text.value,
+        "missing": missing.value,
+        "scale": scale.value,
+    }
+    train = _load(data, label, id, reading)
+    held_out: Table | None = None
+    if validation is not None:
+        from datassay.data import read_table
+
+        held_out = read_table(validation, like=train, text=text.value)
+        how = f"{len(held_out):,} records of {held_out.name}"
+    elif split is not None:
+        train, held_out = _split(train, split, seed)
+        how = f"{len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})"
+    else:
+        how = f"the other records of {train.name}, each in turn"
+    show = not quiet
+    values, tuned = _run(
+        method,
+        train,
+        held_out,
+        {
+            "k": k,
+            "tau": tau,
+            "metric": metric,
+            "utility": utility,
+            "balance": balance,
+            "tolerance": tolerance,
+        },
+        {"n_jobs": jobs, "memory": memory * 2**20, "progress": show and sys.stderr.isatty()},
+    )
+    if split is not None:
+        values = replace(values, seed=seed)
+    if output is not None:
+        values.save(output)
+    if plot is not None:
+        results.save_figure(values.plot(), plot)
+    if show:
+        if tuned is not None:
+            typer.echo(f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
+        typer.echo(f"Validated on {how}.")
+        typer.echo(values.summary(top))
+        if truth is not None:
+            from datassay.data import truth as truth_of
+
+            typer.echo(f"Finding {truth!r} by low values: {detect_errors(values, truth_of(train, truth))}.")
+        for written in (output, plot):
+            if written is not None:
+                typer.echo(f"Written: {written}")
+
+
+value.__doc__ = f"{value.__doc__}\n{EXAMPLES}"
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
+    from datassay.data import load_dataset, read_table
+
+    if Path(source).suffix or Path(source).exists():
+        table = read_table(source, label, id, **reading)
+    else:
+        table = load_dataset(source, label, id, **reading)
+    if table.label is None:
+        raise InputError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
+    return table
+
+
+def _split(table: "Table", share: float, seed: int) -> "tuple[Table, Table]":
+    from datassay import _checks
+
+    _checks.number("--split", share, above=0, below=1)
+    train, held_out = table.split(share, seed=seed)
+    return train, held_out
+
+
+# The options that mean something to each method, beside those of the data and of the run.
+APPLIES = {
+    Method.KNN_SHAPLEY: {"k", "utility", "tolerance", "balance", "validation"},
+    Method.KNN_BANZHAF: {"k", "tolerance", "balance", "validation"},
+    Method.KNN_LOO: {"k", "utility", "balance", "validation"},
+    Method.TKNN_SHAPLEY: {"tau", "balance", "validation"},
+    Method.SELF_SHAPLEY: {"k", "utility", "tolerance"},
+}
+
+
+def _run(
+    method: Method, train: "Table", held_out: "Table | None", given: dict[str, Any], run: dict[str, Any]
+) -> "tuple[Values, Tuning | None]":
+    """Call the method with the options given, tuning k or tau where asked."""
+    import datassay as da
+
+    for name, option in given.items():
+        if option is not None and name != "metric" and name not in APPLIES[method]:
+            raise InputError(f"--{name} does not apply to {method.value}")
+    if held_out is not None and method is Method.SELF_SHAPLEY:
+        raise InputError("self-shapley values records for themselves: leave out --validation and --split")
+    metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
+    arguments: dict[str, Any] = {"metric": metric, **run}
+    if "validation" in APPLIES[method]:
+        arguments["X_val"] = held_out
+        if given["balance"] is not None:
+            labels = (train if held_out is None else held_out).labels
+            arguments["weights"] = da.balance_weights(labels, given["balance"])
+    tuned: Tuning | None = None
+    if "tau" in APPLIES[method]:
+        if given["tau"] in (None, "auto"):
+            tuned = da.tune_tau(train, **arguments)
+            arguments["tau"] = tuned.best
+        else:
+            arguments["tau"] = _number("--tau", given["tau"], float)
+    else:
+        if given["k"] == "auto":
+            tuned = da.tune_k(train, **arguments)
+            arguments["k"] = int(tuned.best)
+        else:
+            arguments["k"] = 5 if given["k"] is None else _number("--k", given["k"], int)
+    for name in ("utility", "tolerance"):
+        if given[name] is not None:
+            arguments[name] = given[name]
+    values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)
+    return values, tuned
+
+
+def _number(option: str, text: str, kind: type[int] | type[float]) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        whole = "a whole number" if kind is int else "a number"
+        raise InputError(f"{option} must be {whole} or 'auto', got {text!r}") from None

@@ -1,0 +1,113 @@
+"""How well values find bad records: faulty ones should be worth least."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data import as_labels
+from datassay.results import Values
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How well low values point to errors.
+
+    ``auroc`` is the chance that a random error has a lower value than a random clean record (ties count half);
+    ``precision`` is the share of errors among the lowest-valued records, looking at as many as there are errors
+    (records tied at the cut count in proportion).
+    """
+
+    auroc: float
+    precision: float
+    n_errors: int
+    n_records: int
+
+    def __str__(self) -> str:
+        return (
+            f"AUROC {self.auroc:.3f}; of the {self.n_errors:,} lowest-valued records, {self.precision:.1%} are errors "
+            f"({self.n_errors / self.n_records:.1%} by chance)"
+        )
+
+
+def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
+    """Score values as a detector of known errors, the lowest value being the most suspicious.
+
+    >>> import datassay as da
+    >>> da.detect_errors([0.3, -0.2, 0.1, 0.2], [False, True, False, False])
+    Detection(auroc=1.0, precision=1.0, n_errors=1, n_records=4)
+    """
+    from scipy.stats import rankdata
+
+    scores = np.asarray(values.values if isinstance(values, Values) else values, np.float64)
+    wrong = np.asarray(is_error)
+    if wrong.dtype != bool:
+        if not np.isin(wrong, (0, 1)).all():
+            raise InputError("is_error must be Boolean, one entry a record")
+        wrong = wrong.astype(bool)
+    if scores.ndim != 1 or wrong.shape != scores.shape:
+        raise InputError(f"is_error has shape {wrong.shape} for {scores.shape[0] if scores.ndim else 0} values")
+    if not np.isfinite(scores).all():
+        raise InputError(
+            f"values holds {scores[~np.isfinite(scores)][0]} at row {int((~np.isfinite(scores)).argmax())}"
+        )
+    n, errors = len(wrong), int(wrong.sum())
+    if errors in (0, n):
+        raise InputError(f"is_error marks {errors} of {n} records; detection needs both errors and clean records")
+    ranks = rankdata(-scores)
+    auroc = (ranks[wrong].sum() - errors * (errors + 1) / 2) / (errors * (n - errors))
+    cut = np.partition(scores, errors - 1)[errors - 1]
+    below, tied = scores < cut, scores == cut
+    found = wrong[below].sum() + wrong[tied].mean() * (errors - below.sum())
+    return Detection(float(auroc), float(found / errors), errors, n)
+
+
+def _chosen(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    rate = _checks.number("rate", rate, above=0, at_most=1)
+    marked = np.zeros(n, bool)
+    marked[rng.choice(n, max(1, round(rate * n)), replace=False)] = True
+    return marked
+
+
+def corrupt_labels(y: ArrayLike, rate: float = 0.1, seed: int = 0) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """Flip a share of the labels, each to another class at random; returns (labels, where they were flipped).
+
+    >>> labels, wrong = corrupt_labels(["a", "b", "a", "b"], rate=0.5, seed=1)
+    >>> int(wrong.sum()), bool((labels != ["a", "b", "a", "b"])[wrong].all())
+    (2, True)
+    """
+    labels = as_labels("y", y)
+    rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("y has one class only; there is no other label to flip to")
+    wrong = _chosen(len(labels), rate, rng)
+    codes[wrong] = (codes[wrong] + rng.integers(1, len(classes), int(wrong.sum()))) % len(classes)
+    return classes[codes], wrong
+
+
+def corrupt_features(
+    X: ArrayLike, rate: float = 0.1, seed: int = 0, scale: str = "norm"
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Add strong Gaussian noise to a share of the records; returns (features, where noise was added).
+
+    The deviation of the noise in each column is the column's L2 norm (``scale="norm"``, as in the published
+    experiments; SPEC §10), or its mean absolute value (``"mean-abs"``, as their text says).
+
+    >>> X, wrong = corrupt_features([[1.0], [2.0], [3.0], [4.0]], rate=0.25)
+    >>> int((X[:, 0] != [1, 2, 3, 4]).sum()), int(wrong.sum())
+    (1, 1)
+    """
+    from datassay.neighbors import as_floats
+
+    _checks.choice("scale", scale, ("norm", "mean-abs"))
+    points = as_floats("X", X).astype(np.float64)
+    if len(points) == 0:
+        raise InputError("X has no rows")
+    rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
+    noisy = _chosen(len(points), rate, rng)
+    size = np.linalg.norm(points, axis=0) if scale == "norm" else np.abs(points).mean(axis=0)
+    points[noisy] += rng.normal(size=(int(noisy.sum()), points.shape[1])) * size
+    return points, noisy
