@@ -260,7 +260,9 @@ def test_banzhaf_beyond_a_thousand_neighbours_equals_the_formula_in_fractions():
     b = rng.random(n) < 0.5
     X = np.arange(n, dtype=float)[:, None]
     ours = da.knn_banzhaf(X, b.astype(int), [[-1.0]], [1], k=k).values
-    chance = [Fraction(0)] + [Fraction(comb(j - 2, k - 1), 2 ** (j - 1)) if j >= 2 else Fraction(0) for j in range(1, n + 1)]
+    chance = [Fraction(0)] + [
+        Fraction(comb(j - 2, k - 1), 2 ** (j - 1)) if j >= 2 else Fraction(0) for j in range(1, n + 1)
+    ]
     fewer = Fraction(sum(comb(n - 1, c) for c in range(k)), 2 ** (n - 1))
     for i in (1, 2, 3, 10, 700, 1499, 1500):
         tail = sum((int(b[i - 1]) - int(b[j - 1])) * chance[j] for j in range(i + 1, n + 1))

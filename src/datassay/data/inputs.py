@@ -124,7 +124,8 @@ def _from_frame(
 
 def as_labels(name: str, given: object) -> NDArray[np.generic]:
     """Labels as a plain array of strings, whole numbers or Booleans."""
-    labels = np.asarray(given)
+    # A list goes through object, lest numpy turn a stray number among strings into a string.
+    labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
     if labels.dtype.kind in "biuU":

@@ -286,7 +286,7 @@ def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_sel
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())
         power = 2 if code == kernels.EUCLIDEAN else 1
-        if not points.shape[1] * reach**power < float(np.finfo(points.dtype).max) / 4:
+        if not reach < (float(np.finfo(points.dtype).max) / (4 * points.shape[1])) ** (1 / power):
             raise InputError(
                 f"features as large as {reach:g} overflow {points.dtype} distances; scale the features, "
                 "or give float64 arrays"

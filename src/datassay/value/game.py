@@ -74,7 +74,7 @@ class Game:
 
     def mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
         """From a weighted sum over validation points to the weighted mean."""
-        return total / self.weights.sum()
+        return np.asarray(total / self.weights.sum())
 
     def result(
         self,

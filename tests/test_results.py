@@ -1,0 +1,167 @@
+"""Results are frozen records keyed by id, that save, load, join and explain themselves."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import datassay as da
+
+
+@pytest.fixture(params=[None, ["x7", 'é, "quoted"', "<b>"], [30, 10, 20]])
+def values(request):
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    return da.knn_shapley(X, y, [[0.2], [1.9]], ["a", "c"], k=2, ids=request.param, tolerance=0.4)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "json"])
+def test_a_saved_result_comes_back_whole(values, tmp_path, ending):
+    again = da.load_result(values.save(tmp_path / f"v.{ending}"))
+    assert again.values.tobytes() == values.values.tobytes()
+    assert again.ids.tolist() == values.ids.tolist()
+    assert again.ids.dtype.kind == values.ids.dtype.kind
+    assert again.labels.tolist() == values.labels.tolist()
+    for name in ("method", "parameters", "seed", "version", "notes"):
+        assert getattr(again, name) == getattr(values, name)
+
+
+def test_an_interval_is_kept(tmp_path):
+    estimate = da.Values(np.array([1.0]), np.array([7]), "m", lower=np.array([0.5]), upper=np.array([2.0]))
+    for ending in ("parquet", "json"):
+        again = da.load_result(estimate.save(tmp_path / f"v.{ending}"))
+        assert (again.lower[0], again.upper[0]) == (0.5, 2.0)
+
+
+def test_csv_holds_the_table(values, tmp_path):
+    frame = pd.read_csv(values.save(tmp_path / "v.csv"))
+    assert frame.columns.tolist() == ["id", "value", "label"]
+    np.testing.assert_array_equal(frame["value"], values.values)
+    assert frame["id"].tolist() == values.ids.tolist()
+
+
+def test_parquet_metadata_is_plain_json(values, tmp_path):
+    header = json.loads(pq.read_schema(values.save(tmp_path / "v.parquet")).metadata[b"datassay"])
+    assert header["method"] == "knn_shapley"
+    assert header["parameters"]["k"] == 2
+    assert header["version"] == da.__version__
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_values_become_any_frame(values, kind):
+    frame = values.to_frame(kind)
+    assert type(frame).__module__.split(".")[0] == kind
+    names = frame.column_names if kind == "pyarrow" else list(frame.columns)
+    assert names == ["id", "value", "label"]
+    np.testing.assert_array_equal(np.asarray(frame["value"]), values.values)
+
+
+def test_results_join_by_id():
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    shapley = da.knn_shapley(X, y, [[0.0]], ["a"], ids=["p", "q", "r"]).to_frame("pandas")
+    exposure = da.self_shapley(X[::-1], y[::-1], ids=["r", "q", "p"]).to_frame("pandas")
+    joined = shapley.merge(exposure, on="id")
+    assert joined["label_x"].tolist() == joined["label_y"].tolist() == y
+
+
+def test_a_result_cannot_be_changed(values):
+    with pytest.raises(AttributeError):
+        values.method = "other"
+    with pytest.raises(ValueError, match="read-only"):
+        values.values[0] = 1
+    with pytest.raises(TypeError):
+        values.parameters["k"] = 3
+
+
+def test_the_callers_arrays_stay_writable():
+    ids = np.array([4, 5])
+    da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0]], [0], ids=ids)
+    ids[0] = 9
+
+
+def test_columns_of_different_length_are_refused():
+    with pytest.raises(da.InputError, match="ids must hold one entry for each of the 2 records"):
+        da.Values(np.zeros(2), np.array([1]), "m")
+
+
+def test_lookup_by_id(values):
+    assert values.of(values.ids[1]) == values.values[1]
+    with pytest.raises(da.InputError, match="no record with id 'nobody'"):
+        values.of("nobody")
+
+
+def test_highest_and_lowest_are_ordered():
+    values = da.Values(np.array([0.1, -0.3, 0.5, -0.3]), np.arange(4), "m")
+    assert values.highest(2).tolist() == [2, 0]
+    assert values.lowest(2).tolist() == [1, 3]
+
+
+def test_the_summary_says_what_matters():
+    values = da.Values(
+        np.array([0.5, -0.25, 0.25]), np.array(["p", "q", "r"]), "m", {"k": 3}, np.array(["a", "a", "b"]), notes=("n1",)
+    )
+    text = values.summary(count=1)
+    for part in (
+        "3 records valued by m (k=3)",
+        "Together they are worth 0.5000",
+        "1 of them (33.3%)",
+        "a: 2 records, mean 0.125, 50.0% negative",
+        "Most valuable: p (0.5)",
+        "Least valuable: q (-0.25)",
+        "Note: n1",
+    ):
+        assert part in text
+
+
+def test_the_plot_shows_every_record_and_states_the_finding():
+    values = da.Values(np.array([0.5, -0.25, 0.25]), np.arange(3), "m", labels=np.array(["a", "a", "b"]))
+    axes = values.plot()
+    # Stacked bars: the tallest stack of each bin adds up to all records.
+    heights = [patch.get_height() for patch in axes.patches]
+    assert sum(heights) == 3
+    assert axes.get_title(loc="left") == "33.3% of 3 records have a negative value"
+
+
+class TestFiles:
+    values = da.Values(np.array([1.0]), np.array([0]), "m")
+
+    @pytest.mark.parametrize("name", ["v.txt", "v", "v.pkl"])
+    def test_an_unknown_ending_is_refused(self, tmp_path, name):
+        with pytest.raises(da.InputError, match=r"must end in \.parquet, \.json or \.csv"):
+            self.values.save(tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_missing_folder_is_named(self, tmp_path):
+        with pytest.raises(da.InputError, match="does not exist; nothing was written"):
+            self.values.save(tmp_path / "gone" / "v.json")
+
+    def test_a_failed_write_leaves_the_old_file_and_nothing_else(self, tmp_path, monkeypatch):
+        file = self.values.save(tmp_path / "v.parquet")
+        before = file.read_bytes()
+
+        def fail(table, path, **_):
+            path.write_bytes(b"half")
+            raise OSError("disk full")
+
+        monkeypatch.setattr(pq, "write_table", fail)
+        with pytest.raises(OSError, match="disk full"):
+            self.values.save(file)
+        assert file.read_bytes() == before
+        assert list(tmp_path.iterdir()) == [file]
+
+    def test_foreign_files_are_refused(self, tmp_path):
+        pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+        (tmp_path / "b.parquet").write_text("no parquet")
+        (tmp_path / "c.json").write_text('{"columns": {}}')
+        (tmp_path / "d.json").write_text("{")
+        for name in ("a.parquet", "b.parquet", "c.json", "d.json"):
+            with pytest.raises(da.InputError, match="is not a result saved by datassay"):
+                da.load_result(tmp_path / name)
+        self.values.save(tmp_path / "e.csv")
+        with pytest.raises(da.InputError, match="kept in .parquet or .json"):
+            da.load_result(tmp_path / "e.csv")
+        da.census(20).save(tmp_path / "f.parquet")
+        with pytest.raises(da.InputError, match="of kind 'table'"):
+            da.load_result(tmp_path / "f.parquet")
