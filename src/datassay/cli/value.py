@@ -209,7 +209,8 @@ def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any
     from datassay.data import load_dataset, read_table
 
     if Path(source).suffix or Path(source).exists():
-        table = read_table(source, label, id, **reading)
+        # Without a label there is nothing to value: say so before anything else that may be wrong with the file.
+        table = read_table(source, label, id, **(reading if label else {"text": "ignore"}))
     else:
         table = load_dataset(source, label, id, **reading)
     if table.label is None:

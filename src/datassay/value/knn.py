@@ -130,7 +130,7 @@ def knn_shapley(
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "a"]
     >>> da.knn_shapley(X, y, [[0.1]], ["a"], k=1, utility="fraction").values.round(4).tolist()
-    [0.5833, 0.5833, -0.0833, 0.25]
+    [0.4167, 0.4167, -0.0833, 0.25]
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, UTILITIES)
@@ -271,7 +271,7 @@ def knn_banzhaf(
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "a", "b"]
     >>> da.knn_banzhaf(X, y, [[0.1]], ["a"], k=1).values.tolist()
-    [0.5, 0.5, -0.25]
+    [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
     game = make_game(

@@ -78,7 +78,7 @@ def tune_k(
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "b", "a", "b"]
     >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
-    [0.5, 0.5]
+    [0.5, 1.0]
     """
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress

@@ -1,0 +1,160 @@
+"""The command line: the user's file in, values out, every bad input one clear line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import datassay as da
+from datassay.cli import app, main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = da.census(300, seed=1)
+    frame = table.to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+    frame["id"] = [f"p{i:03d}" for i in frame["id"]]
+    frame.iloc[:240].to_csv("train.csv", index=False)
+    frame.iloc[240:].to_csv("val.csv", index=False)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def complain(capsys, monkeypatch, *arguments):
+    """What the command says on standard error, and its exit status, through the real entry point."""
+    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
+def test_values_of_a_file_against_a_validation_file(files, ending):
+    out = f"values.{ending}"
+    result = run("value", "train.csv", "--validation", "val.csv", "--label", "income", "--id", "id", "-o", out)
+    assert result.exit_code == 0
+    assert "240 records valued by knn_shapley (k=5, utility=soft" in result.output
+    assert "Validated on 60 records of val.csv" in result.output
+    train = da.read_table("train.csv", label="income", id="id")
+    expected = da.knn_shapley(train, X_val=da.read_table("val.csv", like=train))
+    if ending == "csv":
+        frame = pd.read_csv(out)
+        np.testing.assert_array_equal(frame["value"], expected.values)
+        assert frame["id"].tolist() == expected.ids.tolist()
+    else:
+        saved = da.load_result(out)
+        assert saved.values.tobytes() == expected.values.tobytes()
+        assert saved.parameters == expected.parameters
+
+
+@pytest.mark.parametrize(
+    ("method", "extra", "call"),
+    [
+        ("knn-shapley", ["--k", "3", "--utility", "fraction"], lambda t, v: da.knn_shapley(t, X_val=v, k=3, utility="fraction")),
+        ("knn-shapley", ["--tolerance", "0.05"], lambda t, v: da.knn_shapley(t, X_val=v, tolerance=0.05)),
+        ("knn-banzhaf", ["--metric", "manhattan"], lambda t, v: da.knn_banzhaf(t, X_val=v, metric="manhattan")),
+        ("knn-loo", ["-k", "7"], lambda t, v: da.knn_loo(t, X_val=v, k=7)),
+        ("tknn-shapley", ["--tau", "-0.3"], lambda t, v: da.tknn_shapley(t, X_val=v, tau=-0.3)),
+        ("tknn-shapley", [], lambda t, v: da.tknn_shapley(t, X_val=v, tau=da.tune_tau(t, X_val=v).best)),
+        ("knn-shapley", ["-k", "auto"], lambda t, v: da.knn_shapley(t, X_val=v, k=int(da.tune_k(t, X_val=v).best))),
+        ("knn-shapley", ["--balance", "2"], lambda t, v: da.knn_shapley(t, X_val=v, weights=da.balance_weights(v.labels, 2))),
+    ],
+)  # fmt: skip
+def test_every_method_gives_what_the_library_gives(files, method, extra, call):
+    result = run("value", "train.csv", "-l", "income", "--id", "id", "--split", "0.7", "--seed", "3", "-m", method,
+                 *extra, "-o", "v.json", "-q")  # fmt: skip
+    assert result.exit_code == 0
+    assert result.output == ""
+    parts = da.read_table("train.csv", label="income", id="id").split(0.7, seed=3)
+    saved = da.load_result("v.json")
+    np.testing.assert_array_equal(saved.values, call(*parts).values)
+    assert saved.seed == 3
+
+
+def test_without_validation_every_record_is_valued_by_the_others(files):
+    result = run("value", "train.csv", "-l", "income", "--id", "id", "-o", "v.parquet")
+    assert "the other records of train.csv, each in turn" in result.output
+    train = da.read_table("train.csv", label="income", id="id")
+    np.testing.assert_array_equal(da.load_result("v.parquet").values, da.knn_shapley(train).values)
+    run("value", "train.csv", "-l", "income", "--id", "id", "-m", "self-shapley", "-o", "v.parquet")
+    np.testing.assert_array_equal(da.load_result("v.parquet").values, da.self_shapley(train).values)
+
+
+def test_a_built_in_data_set_is_valued_and_its_planted_errors_found(files):
+    result = run("value", "census", "--truth", "label_error", "--plot", "v.svg", "--top", "2")
+    assert result.exit_code == 0
+    assert "Finding 'label_error' by low values: AUROC 0.9" in result.output
+    assert (files / "v.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", "-l", "y"], "there is no file 'nowhere.csv'"),
+        (["nothing", "-l", "y"], "there is no data set 'nothing'"),
+        (["train.csv"], "name the column to predict with --label; train.csv has id, age"),
+        (["train.csv", "-l", "incme"], "did you mean 'income'"),
+        (["train.csv", "-l", "income"], "column 'id' of train.csv is text"),
+        (["train.csv", "-l", "income", "--id", "sex"], "the id 'sex' of train.csv has duplicates"),
+        (["train.csv", "-l", "income", "--id", "id", "--split", "1.5"], "--split must be a finite number above 0 and below 1"),
+        (["train.csv", "-l", "income", "--id", "id", "--split", "0.5", "--validation", "val.csv"], "cannot go together"),
+        (["train.csv", "-l", "income", "--id", "id", "-k", "0"], "k must be a whole number at least 1"),
+        (["train.csv", "-l", "income", "--id", "id", "-k", "many"], "--k must be a whole number or 'auto', got 'many'"),
+        (["train.csv", "-l", "income", "--id", "id", "-m", "tknn-shapley", "--tau", "nan"], "tau must be a finite number"),
+        (["train.csv", "-l", "income", "--id", "id", "--tau", "0.5"], "--tau does not apply to knn-shapley"),
+        (["train.csv", "-l", "income", "--id", "id", "-m", "self-shapley", "--split", "0.5"], "leave out --validation"),
+        (["train.csv", "-l", "income", "--id", "id", "-o", "values.xlsx"], "must end in .parquet, .json or .csv"),
+        (["train.csv", "-l", "income", "--id", "id", "-o", "gone/values.csv"], "the folder 'gone' does not exist"),
+        (["train.csv", "-l", "income", "--id", "id", "--plot", "v.gif"], "must end in .svg, .png or .pdf"),
+        (["census", "--truth", "age"], "column 'age' of census is not true or false at row 0"),
+        (["train.csv", "-l", "income", "--id", "id", "--validation", "other.csv"], "other.csv lacks the column 'capital'"),
+    ],
+)  # fmt: skip
+def test_a_bad_call_is_one_clear_line_and_writes_nothing(files, capsys, monkeypatch, arguments, message):
+    pd.read_csv("val.csv").drop(columns="capital").to_csv("other.csv", index=False)
+    before = sorted(files.iterdir())
+    status, error = complain(capsys, monkeypatch, "value", *arguments)
+    assert status == 2
+    assert message in error
+    assert error.startswith("datassay: ")
+    assert len(error.strip().splitlines()) == 1
+    assert sorted(files.iterdir()) == before
+
+
+def test_datasets_are_listed_described_and_written(files):
+    assert "census" in run("datasets").output
+    described = run("datasets", "census", "-n", "50", "--seed", "2", "-o", "c.csv").output
+    assert "census: 50 records" in described
+    assert "income: categorical, 2 values, label" in described
+    assert len(pd.read_csv("c.csv")) == 50
+    with pytest.raises(da.InputError, match="name the data set to write"):
+        run("datasets", "-o", "c.csv")
+
+
+def test_reproductions_are_listed_and_run(shared_data):
+    assert "tknn-detection" in run("reproduce").output
+    result = run("reproduce", "tknn-detection", "--data", str(shared_data))
+    assert result.exit_code == 0
+    assert "16 of 16 published numbers come out" in result.output
+
+
+@pytest.mark.parametrize("command", ["value", "datasets", "reproduce"])
+def test_every_command_has_help_with_an_example(command):
+    text = run(command, "--help").output
+    assert f"datassay {command}" in text.split("Examples")[1]
+
+
+def test_the_version_is_told():
+    assert run("--version").output.strip() == f"datassay {da.__version__}"
+
+
+def test_the_installed_command_runs():
+    told = subprocess.run([sys.executable, "-m", "datassay", "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == f"datassay {da.__version__}"

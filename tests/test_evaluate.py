@@ -1,0 +1,195 @@
+"""Detection, corruption, curves and tuning, against scikit-learn and by construction."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+
+import datassay as da
+from datassay.evaluate.curves import _measure
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=2).filter(lambda r: len({e for _, e in r}) == 2))
+def test_auroc_agrees_with_scikit_learn_with_ties(records):
+    values, wrong = map(np.array, zip(*records, strict=True))
+    assert da.detect_errors(values, wrong).auroc == pytest.approx(roc_auc_score(wrong, -values), abs=1e-12)
+
+
+def test_precision_looks_at_as_many_records_as_there_are_errors():
+    assert da.detect_errors([-3, -2, -1, 0, 1], [1, 0, 1, 0, 0]).precision == 0.5
+    # Two errors; one record is below the cut, and of the three tied at it one is an error: (1 + 1/3) / 2.
+    assert da.detect_errors([-3, -1, -1, -1, 1], [1, 0, 1, 0, 0]).precision == pytest.approx((1 + 1 / 3) / 2)
+
+
+def test_corrupted_labels_differ_exactly_where_marked():
+    y = np.random.default_rng(0).choice(["a", "b", "c"], 500)
+    labels, wrong = da.corrupt_labels(y, rate=0.2, seed=3)
+    np.testing.assert_array_equal(labels != y, wrong)
+    assert wrong.sum() == 100
+    # Flips go to every other class.
+    assert {(a, b) for a, b in zip(y[wrong], labels[wrong], strict=True)} == {
+        (a, b) for a in "abc" for b in "abc" if a != b
+    }
+
+
+@pytest.mark.parametrize("scale", ["norm", "mean-abs"])
+def test_noise_has_the_stated_deviation(scale):
+    X = np.random.default_rng(0).normal(size=(4000, 2)) * [1.0, 5.0]
+    noisy, wrong = da.corrupt_features(X, rate=0.5, seed=1, scale=scale)
+    np.testing.assert_array_equal((noisy != X).all(axis=1), wrong)
+    size = np.linalg.norm(X, axis=0) if scale == "norm" else np.abs(X).mean(axis=0)
+    np.testing.assert_allclose((noisy - X)[wrong].std(axis=0), size, rtol=0.1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_scores_agree_with_scikit_learn(pairs):
+    truth, predicted = map(np.array, zip(*pairs, strict=True))
+    ours = _measure(truth, predicted, 4)
+    assert ours["accuracy"] == pytest.approx(accuracy_score(truth, predicted))
+    assert ours["macro_f1"] == pytest.approx(f1_score(truth, predicted, average="macro"))
+    if len(set(truth)) > 1 and len(set(predicted)) > 1:
+        assert ours["mcc"] == pytest.approx(matthews_corrcoef(truth, predicted))
+    else:
+        assert ours["mcc"] == 0
+
+
+class TestCurves:
+    rng = np.random.default_rng(9)
+    X, X_test = rng.normal(size=(120, 3)), rng.normal(size=(60, 3))
+    y, y_test = (X[:, 0] > 0.4).astype(int), (X_test[:, 0] > 0.4).astype(int)
+    values = da.knn_shapley(X, y, rng.normal(size=(40, 3)), rng.integers(0, 2, 40), k=3)
+
+    def refitted(self, kept, k=3):
+        model = KNeighborsClassifier(min(k, len(kept))).fit(self.X[kept], self.y[kept])
+        return (model.predict(self.X_test) == self.y_test).mean()
+
+    def test_removal_equals_refitting_at_every_step(self):
+        curve = da.removal_curve(self.values, self.X, self.y, self.X_test, self.y_test, k=3)
+        order = np.argsort(self.values.values, kind="stable")
+        for fraction, score in zip(curve.fractions, curve.scores["accuracy"], strict=True):
+            assert score == pytest.approx(self.refitted(np.sort(order[round(fraction * 120) :])))
+
+    def test_addition_equals_refitting_at_every_step(self):
+        curve = da.addition_curve(self.values, self.X, self.y, self.X_test, self.y_test, k=3)
+        order = np.argsort(-self.values.values, kind="stable")
+        for fraction, score in zip(curve.fractions, curve.scores["accuracy"], strict=True):
+            assert score == pytest.approx(self.refitted(np.sort(order[: round(fraction * 120)])))
+
+    def test_a_model_of_ones_own_is_refitted(self):
+        knn = da.removal_curve(
+            self.values, self.X, self.y, self.X_test, self.y_test, k=3, n_random=2, fractions=[0, 0.5]
+        )
+        same = da.removal_curve(
+            self.values, self.X, self.y, self.X_test, self.y_test, model=KNeighborsClassifier(3), n_random=2,
+            fractions=[0, 0.5],
+        )  # fmt: skip
+        np.testing.assert_allclose(knn.scores["mcc"], same.scores["mcc"])
+        np.testing.assert_allclose(knn.random["accuracy"], same.random["accuracy"])
+        other = da.addition_curve(
+            self.values, self.X, self.y, self.X_test, self.y_test, model=LogisticRegression(), fractions=[0.01, 1.0],
+            n_random=2,
+        )  # fmt: skip
+        assert other.scores["accuracy"][1] == LogisticRegression().fit(self.X, self.y).score(self.X_test, self.y_test)
+
+    def test_class_ratio_counts_the_records_present(self):
+        curve = da.removal_curve(
+            np.where(self.y == 1, -1.0, 1.0), self.X, self.y, self.X_test, self.y_test, fractions=[0, 0.2]
+        )
+        ones = self.y.sum()
+        np.testing.assert_allclose(curve.scores["class_ratio"], [ones / (120 - ones), (ones - 24) / (120 - ones)])
+
+    def test_the_random_band_holds_the_random_mean(self):
+        curve = da.removal_curve(self.values, self.X, self.y, self.X_test, self.y_test)
+        for metric in curve.random:
+            assert (curve.random_low[metric] <= curve.random[metric] + 1e-12).all()
+            assert (curve.random[metric] <= curve.random_high[metric] + 1e-12).all()
+        # Nothing removed: no randomness.
+        assert curve.random_low["accuracy"][0] == curve.random_high["accuracy"][0] == curve.scores["accuracy"][0]
+
+    def test_values_join_the_records_by_id(self):
+        ids = np.array([f"r{i}" for i in range(120)])
+        values = da.Values(self.values.values, ids, "m")
+        import pandas as pd
+
+        frame = pd.DataFrame(self.X, index=ids, columns=list("abc"))
+        test = pd.DataFrame(self.X_test, columns=list("abc"))
+        shuffled = np.random.default_rng(1).permutation(120)
+        a = da.removal_curve(values, frame, self.y, test, self.y_test).scores["accuracy"]
+        turned = da.Values(values.values[shuffled], ids[shuffled], "m")
+        np.testing.assert_array_equal(a, da.removal_curve(turned, frame, self.y, test, self.y_test).scores["accuracy"])
+        stranger = da.Values(values.values, np.array([f"s{i}" for i in range(120)]), "m")
+        with pytest.raises(da.InputError, match="different ids"):
+            da.removal_curve(stranger, frame, self.y, test, self.y_test)
+
+    def test_removing_planted_errors_first_beats_random(self):
+        train, validation, test = da.census(2000, seed=8).split(0.5, 0.25, 0.25)
+        values = da.knn_shapley(train, X_val=validation)
+        # Only the tenth that holds the planted errors: beyond it the minority class is worn away (thesis, Figure 2.5).
+        low = da.removal_curve(values, train, X_test=test, fractions=[0.1])
+        high = da.removal_curve(values, train, X_test=test, fractions=[0.1], first="highest")
+        assert low.gain() > 0 > high.gain()
+
+    def test_plot_and_frame(self):
+        curve = da.addition_curve(self.values, self.X, self.y, self.X_test, self.y_test)
+        axes = curve.plot("macro_f1")
+        np.testing.assert_array_equal(axes.lines[1].get_ydata(), curve.scores["macro_f1"])
+        assert axes.get_xlabel() == "fraction of records added"
+        assert "mcc_random_low" in curve.to_frame("polars").columns
+
+
+class TestTuning:
+    rng = np.random.default_rng(4)
+    X, X_val = rng.normal(size=(300, 3)), rng.normal(size=(80, 3))
+    y, y_val = rng.integers(0, 3, 300), rng.integers(0, 3, 80)
+
+    def test_k_is_scored_as_scikit_learn_scores_it(self):
+        tuning = da.tune_k(self.X, self.y, self.X_val, self.y_val, candidates=[1, 2, 5, 17, 300])
+        theirs = [KNeighborsClassifier(k).fit(self.X, self.y).score(self.X_val, self.y_val) for k in tuning.candidates]
+        np.testing.assert_allclose(tuning.scores, theirs)
+        assert tuning.best == tuning.candidates[np.argmax(theirs)]
+
+    def test_k_beyond_the_records_means_all_of_them(self):
+        few = da.tune_k(self.X[:4], self.y[:4], self.X_val, self.y_val, candidates=[4, 100])
+        assert few.scores[0] == few.scores[1]
+
+    @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+    def test_tau_is_scored_by_the_vote_of_everybody_within(self, metric):
+        ours = {"cityblock": "manhattan"}.get(metric, metric)
+        tuning = da.tune_tau(self.X, self.y, self.X_val, self.y_val, candidates=[0.3, 1.5, 3.0, 9.0], metric=ours)
+        for tau, score in zip(tuning.candidates, tuning.scores, strict=True):
+            within = cdist(self.X_val, self.X, metric) <= tau
+            votes = np.stack([(within & (self.y == c)).sum(axis=1) for c in range(3)], axis=1)
+            hits = np.where(votes.sum(axis=1) == 0, 1 / 3, votes.argmax(axis=1) == self.y_val)
+            assert score == pytest.approx(hits.mean())
+
+    def test_nobody_within_is_a_guess(self):
+        tuning = da.tune_tau(self.X, self.y, self.X_val, self.y_val, candidates=[-1.0], metric="euclidean")
+        assert tuning.scores[0] == pytest.approx(1 / 3)
+
+    def test_default_candidates_suit_the_metric(self):
+        cosine = da.tune_tau(self.X, self.y, self.X_val, self.y_val)
+        np.testing.assert_allclose(cosine.candidates, np.arange(-0.9, -0.05, 0.1))
+        euclidean = da.tune_tau(self.X, self.y, self.X_val, self.y_val, metric="euclidean")
+        assert len(euclidean.candidates) == 20
+        near = da.nearest_neighbours(self.X, self.X_val, limit=150)[1]
+        assert near[:, 0].min() <= euclidean.candidates[0] <= euclidean.candidates[-1] <= near.max() * 1.1
+
+    def test_leave_one_out_accuracy_without_validation_data(self):
+        tuning = da.tune_k(self.X, self.y, candidates=[1])
+        near = da.nearest_neighbours(self.X, limit=1)[0][:, 0]
+        assert tuning.scores[0] == pytest.approx((self.y[near] == self.y).mean())
+
+    def test_weights_count(self):
+        weights = np.zeros(80)
+        weights[3] = 2.0
+        tuning = da.tune_k(self.X, self.y, self.X_val, self.y_val, candidates=[1], weights=weights)
+        assert tuning.scores[0] in (0.0, 1.0)
+
+    def test_plot_marks_the_best(self):
+        tuning = da.tune_k(self.X, self.y, self.X_val, self.y_val)
+        assert f"k = {tuning.best:g} predicts best" in tuning.plot().get_title(loc="left")
+        assert tuning.to_frame("pandas").columns.tolist() == ["k", "accuracy"]

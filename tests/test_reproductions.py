@@ -1,0 +1,33 @@
+"""The published numbers come out (SPEC §10)."""
+
+import pytest
+
+from datassay.evaluate import list_reproductions, reproduce
+from datassay.evaluate.reproductions import DETECTION_TABLE, Cell
+
+
+def test_the_detection_table_comes_out_to_all_digits(shared_data):
+    result = reproduce("tknn-detection")
+    assert len(result.cells) == 16
+    assert [(c.row, c.column, round(c.ours, 3)) for c in result.cells] == [
+        (c.row, c.column, c.published) for c in result.cells
+    ]
+    assert result.holds
+
+
+def test_the_expected_table_is_the_specification():
+    assert DETECTION_TABLE["phoneme"] == (0.825, 0.710, 0.871, 0.739)
+
+
+def test_agreement_is_judged_to_three_digits():
+    assert Cell("r", "c", 0.9204, 0.920).agrees()
+    assert not Cell("r", "c", 0.9206, 0.920).agrees()
+    assert not Cell("r", "c", 0.9206).agrees()
+
+
+def test_an_unknown_reproduction_lists_the_known():
+    from datassay import InputError
+
+    with pytest.raises(InputError, match="tknn-detection"):
+        reproduce("nothing")
+    assert set(list_reproductions()) == {"tknn-detection", "tknn-speed"}
