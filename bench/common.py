@@ -51,7 +51,15 @@ def ask_peer(python: Path, name: str, arrays: dict[str, np.ndarray], **options: 
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder, "given.npz"), Path(folder, "answer.npz")
         np.savez(given, **arrays)
-        command = [str(python), str(Path(__file__).with_name("peers.py")), name, str(given), str(answer)]
+        command = [
+            str(python),
+            "-W",
+            "ignore",
+            str(Path(__file__).with_name("peers.py")),
+            name,
+            str(given),
+            str(answer),
+        ]
         subprocess.run([*command, json.dumps(options)], check=True)
         with np.load(answer) as found:
             return float(found["seconds"]), found["values"]

@@ -4,9 +4,9 @@ Distances: training points lie in tiles of ``TILE``, feature by feature, so that
 points and every pair is summed over features in the same order: exact duplicates get equal distances, and the
 bits do not depend on tiling, threads or machine. (A BLAS product is no faster here and promises neither.)
 
-Ranking: a distance's bits, read as an integer, sort like the distance. The key, shortened to 32 bits, is packed
-with the index into one word and sorted by a stable radix sort; what the shortening made equal is put in order
-afterwards. Ties go to the smaller index (SPEC §0).
+Ranking: a distance's bits, read as an integer, sort like the distance. The key, shortened to 32 bits or fewer, is
+packed with the index into one word and sorted by a stable radix sort; what the shortening made equal is put in
+order afterwards. Ties go to the smaller index (SPEC §0).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from datassay._jit import kernel
 
 EUCLIDEAN, MANHATTAN, COSINE = 0, 1, 2
 TILE = 256  # training points side by side: wide enough for the vector units, small enough for the cache
-DIGIT = 11  # bits a radix pass: 2,048 counters stay in the first-level cache
+DIGIT = 11  # bits a radix pass, at most: 2,048 counters stay in the first-level cache
 
 
 @kernel
@@ -126,50 +126,15 @@ def to_unit_length(points):
 
 
 @kernel
-def _key(bits, i):
-    """An integer that sorts like the float whose bits these are."""
-    top = np.uint64(1) << np.uint64(8 * bits.itemsize - 1)
-    u = np.uint64(bits[i])
-    return (top - np.uint64(1)) ^ (u ^ top) if u & top else u | top
-
-
-@kernel
-def _shorten(bits, short):
-    """Fill ``short`` with keys of at most 32 bits in the same order; return (bits used, bits dropped).
-
-    Where bits must be dropped (float64), the smallest key becomes 0 and the others start at 1: zero distances
-    (duplicates) then do not stretch the range over all the exponents up to the first real distance.
-    """
-    n = bits.size
-    lowest = ~np.uint64(0)
-    second = lowest
-    highest = np.uint64(0)
-    for i in range(n):
-        u = _key(bits, i)
-        if u < lowest:
-            second = lowest
-            lowest = u
-        elif u > lowest and u < second:
-            second = u
-        highest = max(highest, u)
-    width = _width(highest - lowest)
-    if width <= 32:
-        for i in range(n):
-            short[i] = np.uint32(_key(bits, i) - lowest)
-        return width, 0
-    width = _width(highest - second)
-    dropped = max(0, width - 31)  # 31 bits, since the 1 added may carry into one more
-    for i in range(n):
-        u = _key(bits, i)
-        if u == lowest:
-            short[i] = np.uint32(0)
-        else:
-            short[i] = np.uint32(((u - second) >> np.uint64(dropped)) + np.uint64(1))
-    return width - dropped + 1, dropped
+def _key(u, half):
+    """An integer that sorts like the float whose bits ``u`` are; ``half`` has all its bits but the sign's."""
+    wide = np.int64(u)
+    return wide ^ ((wide >> 63) & half)
 
 
 @kernel
 def _width(u):
+    """Bits it takes to write ``u``."""
     width = 0
     while u > 0:
         width += 1
@@ -178,33 +143,41 @@ def _width(u):
 
 
 @kernel
-def _order_run(bits, words, start, stop, spare):
+def _order_run(bits, half, words, start, stop, spare):
     """Stable sort of words[start:stop], alike in their short keys, by their whole keys."""
-    low_half = np.uint64(0xFFFFFFFF)
+    low = np.uint64(0xFFFFFFFF)
+    before = _key(bits[words[start] & low], half)
+    in_order = True
+    for i in range(start + 1, stop):
+        key = _key(bits[words[i] & low], half)
+        in_order = in_order and before <= key
+        before = key
+    if in_order:  # as runs of equal distances always are
+        return
     if stop - start <= 16:
         for i in range(start + 1, stop):
             word = words[i]
-            key = _key(bits, word & low_half)
+            key = _key(bits[word & low], half)
             j = i
-            while j > start and _key(bits, words[j - 1] & low_half) > key:
+            while j > start and _key(bits[words[j - 1] & low], half) > key:
                 words[j] = words[j - 1]
                 j -= 1
             words[j] = word
         return
     step = 1
     while step < stop - start:  # bottom-up merge sort: a crowded run costs n log n, never n²
-        for low in range(start, stop, 2 * step):
-            middle = min(low + step, stop)
-            high = min(low + 2 * step, stop)
-            left = low
+        for first in range(start, stop, 2 * step):
+            middle = min(first + step, stop)
+            last = min(first + 2 * step, stop)
+            left = first
             right = middle
-            for at in range(low, high):
-                if right >= high:
+            for at in range(first, last):
+                if right >= last:
                     take_left = True
                 elif left >= middle:
                     take_left = False
                 else:
-                    take_left = _key(bits, words[left] & low_half) <= _key(bits, words[right] & low_half)
+                    take_left = _key(bits[words[left] & low], half) <= _key(bits[words[right] & low], half)
                 if take_left:
                     spare[at] = words[left]
                     left += 1
@@ -217,47 +190,60 @@ def _order_run(bits, words, start, stop, spare):
 
 
 @kernel
-def _finish(bits, words, spare):
-    """Put runs of equal short keys in the order of their whole keys."""
-    n = bits.size
-    start = 0
-    half = np.uint64(32)
-    while start < n:
-        stop = start + 1
-        high = words[start] >> half
-        while stop < n and words[stop] >> half == high:
-            stop += 1
-        if stop - start > 1:
-            _order_run(bits, words, start, stop, spare)
-        start = stop
+def _rank_row(bits, half, order, short, words, spare, counts):
+    """Write the nearest ``order.size`` indices of one row of float bits, nearest first.
 
-
-@kernel
-def _sort_short(short, width, words, spare, counts):
-    """Stable radix sort of ``short`` with its indices, as words: key above, index below.
-
-    Returns True if the sorted words lie in ``words``, False if in ``spare``.
+    A stable radix sort of words: the key, shortened to fit, above the index. Keys count from the smallest one;
+    if that is the key of zero (duplicates), from the smallest one after it, lest all the exponents between zero and
+    the first real distance use up the bits. Only float64 keys ever lose bits, and are put in order afterwards.
     """
-    n = short.size
+    n = bits.size
+    if n <= 64:  # too few to repay the clearing of the counters
+        for i in range(n):
+            key = _key(bits[i], half)
+            j = i
+            while j > 0 and _key(bits[words[j - 1]], half) > key:
+                words[j] = words[j - 1]
+                j -= 1
+            words[j] = np.uint64(i)
+        for r in range(order.size):
+            order[r] = np.uint32(words[r])
+        return
+    nothing = np.int64(0x7FFFFFFFFFFFFFFF)
+    lowest, highest, positive = nothing, -nothing - 1, nothing
+    for i in range(n):
+        key = _key(bits[i], half)
+        lowest = min(lowest, key)
+        highest = max(highest, key)
+        positive = min(positive, key if key > 0 else nothing)
+    base = positive if lowest == 0 and positive < nothing else lowest
+    offset = np.uint64(1) if base > lowest else np.uint64(0)
+    spread = np.uint64(highest) - np.uint64(base)
+    keep = 32 if bits.itemsize == 4 else 30  # three passes of 10 bits touch half as many places as of 11
+    dropped = np.uint64(max(0, _width(spread) - keep + np.int64(offset)))
+    width = _width((spread >> dropped) + offset)
     passes = max(1, (width + DIGIT - 1) // DIGIT)
     digit = (width + passes - 1) // passes
     size = 1 << digit
     mask = np.uint32(size - 1)
     counts[:passes, :size] = 0
-    shift_1 = np.uint32(digit)
-    shift_2 = np.uint32(2 * digit)
+    for i in range(n):
+        key = _key(bits[i], half)
+        u = np.uint32(0)
+        if key >= base:
+            u = np.uint32(((np.uint64(key) - np.uint64(base)) >> dropped) + offset)
+        short[i] = u
     if passes == 3:
+        middle, top = np.uint32(digit), np.uint32(2 * digit)
         for i in range(n):
             u = short[i]
             counts[0, u & mask] += np.uint32(1)
-            counts[1, (u >> shift_1) & mask] += np.uint32(1)
-            counts[2, (u >> shift_2) & mask] += np.uint32(1)
+            counts[1, (u >> middle) & mask] += np.uint32(1)
+            counts[2, (u >> top) & mask] += np.uint32(1)
     else:
         for i in range(n):
-            u = short[i]
-            counts[0, u & mask] += np.uint32(1)
-            if passes == 2:
-                counts[1, (u >> shift_1) & mask] += np.uint32(1)
+            for p in range(passes):
+                counts[p, (short[i] >> np.uint32(p * digit)) & mask] += np.uint32(1)
     for p in range(passes):
         before = np.uint32(0)
         for q in range(size):
@@ -270,46 +256,36 @@ def _sort_short(short, width, words, spare, counts):
         place = place_of[u & mask]
         place_of[u & mask] = place + np.uint32(1)
         words[place] = (np.uint64(u) << np.uint64(32)) | np.uint64(i)
-    source = words
-    target = spare
     for p in range(1, passes):
         place_of = counts[p]
         shift = np.uint64(32 + p * digit)
-        wide = np.uint64(mask)
         for i in range(n):
-            word = source[i]
-            g = (word >> shift) & wide
+            word = words[i]
+            g = (word >> shift) & np.uint64(mask)
             place = place_of[g]
             place_of[g] = place + np.uint32(1)
-            target[place] = word
-        source, target = target, source
-    return passes % 2 == 1
-
-
-@kernel
-def _rank_row(bits, order, short, words, spare, counts):
-    """Write the nearest ``order.size`` indices of one row of float bits, nearest first."""
-    short = short[: bits.size]
-    width, dropped = _shorten(bits, short)
-    if _sort_short(short, width, words, spare, counts):
-        found, other = words, spare
-    else:
-        found, other = spare, words
+            spare[place] = word
+        words, spare = spare, words
     if dropped > 0:
-        _finish(bits, found, other)
+        start = 0
+        for stop in range(1, n + 1):
+            if stop == n or words[stop] >> np.uint64(32) != words[start] >> np.uint64(32):
+                if stop - start > 1:
+                    _order_run(bits, half, words, start, stop, spare)
+                start = stop
     for r in range(order.size):
-        order[r] = np.uint32(found[r])
+        order[r] = np.uint32(words[r])
 
 
 @kernel
-def rank(bits, order, short, words, spare, counts):
+def rank(bits, half, order, short, words, spare, counts):
     """For each row of float bits (V, n), write the nearest ``order.shape[1]`` indices, nearest first."""
     for v in range(bits.shape[0]):
-        _rank_row(bits[v], order[v], short, words, spare, counts)
+        _rank_row(bits[v], half, order[v], short, words, spare, counts)
 
 
 @kernel
-def nearest(bits, order, chosen, gathered, place, short, words, spare, counts):
+def nearest(bits, half, order, chosen, gathered, place, short, words, spare, counts):
     """For each row, write the nearest ``order.shape[1]`` indices, nearest first, without sorting the rest.
 
     Points nearer than a running threshold are set aside; when the buffer is full it is ranked, cut to what is
@@ -322,29 +298,29 @@ def nearest(bits, order, chosen, gathered, place, short, words, spare, counts):
     for v in range(bits.shape[0]):
         row = bits[v]
         held = 0
-        threshold = ~np.uint64(0)
+        threshold = np.int64(0x7FFFFFFFFFFFFFFF)
         for i in range(n):
-            u = _key(row, i)
-            if u < threshold:
+            key = _key(row[i], half)
+            if key < threshold:
                 if held == room:
-                    held = _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts)
-                    threshold = _key(row, chosen[held - 1])
-                    if u >= threshold:
+                    held = _cut(row, half, wanted, held, chosen, gathered, place, short, words, spare, counts)
+                    threshold = _key(row[chosen[held - 1]], half)
+                    if key >= threshold:
                         continue
                 chosen[held] = np.uint32(i)
                 held += 1
-        _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts)
+        _cut(row, half, wanted, held, chosen, gathered, place, short, words, spare, counts)
         for r in range(wanted):
             order[v, r] = chosen[r]
 
 
 @kernel
-def _cut(row, wanted, held, chosen, gathered, place, short, words, spare, counts):
+def _cut(row, half, wanted, held, chosen, gathered, place, short, words, spare, counts):
     """Rank the candidates in chosen[:held] and keep the ``wanted`` nearest, nearest first."""
     for c in range(held):
         gathered[c] = row[chosen[c]]
     kept = min(wanted, held)
-    _rank_row(gathered[:held], place[:kept], short, words, spare, counts)
+    _rank_row(gathered[:held], half, place[:kept], short, words, spare, counts)
     for r in range(kept):
         place[r] = chosen[place[r]]
     for r in range(kept):

@@ -9,6 +9,7 @@ Same bits for any number of threads and any amount of memory: distances do not d
 after the other, then group after group. The groups depend on the sizes of the data alone.
 """
 
+import math
 import os
 import threading
 from collections import deque
@@ -118,7 +119,7 @@ class Scratch:
 
     def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
         """A buffer of that name and shape, its content undefined."""
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         array = self._arrays.get(name)
         if array is None or array.size < size or array.dtype != dtype:
             array = self._arrays[name] = np.empty(size, dtype)
@@ -136,8 +137,11 @@ def _sort_buffers(scratch: Scratch, n: int) -> tuple[NDArray[np.generic], ...]:
     )
 
 
-def _bits(block: Floats) -> NDArray[np.uint32] | NDArray[np.uint64]:
-    return block.view(np.uint32) if block.dtype == np.float32 else block.view(np.uint64)
+def _bits(block: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
+    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
+    if block.dtype == np.float32:
+        return block.view(np.int32), 2**31 - 1
+    return block.view(np.int64), 2**63 - 1
 
 
 def _others(space: AnySpace) -> int:
@@ -167,7 +171,7 @@ class FullRanking:
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
         order = scratch("order", (rows, _others(space)), np.uint32)
-        kernels.rank(_bits(filled), order, *_sort_buffers(scratch, space.n_train))
+        kernels.rank(*_bits(filled), order, *_sort_buffers(scratch, space.n_train))
         return Ranked(start, order)
 
 
@@ -194,7 +198,7 @@ class NearestRanking:
         return 2 * self._wanted(space) >= _others(space)
 
     def _room(self, space: AnySpace) -> int:
-        return min(space.n_train, max(2 * self._wanted(space), 1024))
+        return min(space.n_train, max(2 * self._wanted(space), 64))
 
     def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Nearest:
         """Select and rank the nearest."""
@@ -205,14 +209,15 @@ class NearestRanking:
             return Nearest(start, *space.nearest(wanted, start, rows))
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
-        bits = _bits(filled)
+        bits, half = _bits(filled)
         order = scratch("order", (rows, wanted), np.uint32)
         if self._sorts_all(space):
-            kernels.rank(bits, order, *_sort_buffers(scratch, space.n_train))
+            kernels.rank(bits, half, order, *_sort_buffers(scratch, space.n_train))
         else:
             room = self._room(space)
             kernels.nearest(
                 bits,
+                half,
                 order,
                 scratch("chosen", (room,), np.uint32),
                 scratch("gathered", (room,), bits.dtype),
@@ -278,7 +283,7 @@ def group_size(n_validation: int, n_features: int) -> int:
     training tiles fewer times. It depends on the data's sizes alone: it fixes the order of summation.
     """
     for_balance = -(-n_validation // 64)
-    for_reuse = min(-(-n_validation // 8), -(-n_features // 16))
+    for_reuse = min(-(-n_validation // 8), -(-n_features // 2))
     return min(32, max(for_balance, for_reuse))
 
 

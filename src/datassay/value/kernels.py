@@ -12,18 +12,20 @@ from datassay._jit import kernel
 @kernel
 def add_shapley(order, codes, targets, weights, step, total):
     """SPEC §1 ``fraction``, from the farthest rank: φ_r = φ_{r+1} + (b_r − b_{r+1}) · step_r, b beyond the last = 0."""
-    last = order.shape[1] - 1
+    n = order.shape[1]
+    phis = np.empty(n)
+    bit = np.array([0.0, 1.0])  # looked up, not branched on: nobody can predict the next label
     for v in range(order.shape[0]):
         row = order[v]
-        weight = weights[v]
         phi = 0.0
         beyond = 0.0
-        for r in range(last, -1, -1):
-            i = row[r]
-            b = 1.0 if codes[i] == targets[v] else 0.0
+        for r in range(n - 1, -1, -1):
+            b = bit[np.uint8(codes[row[r]] == targets[v])]
             phi += (b - beyond) * step[r]
             beyond = b
-            total[i] += weight * phi
+            phis[r] = weights[v] * phi
+        for r in range(n):  # apart from the sum, so that its stores do not hold up the loads above
+            total[row[r]] += phis[r]
 
 
 @kernel
@@ -60,6 +62,7 @@ def add_leave_one_out(order, codes, targets, weights, total):
 def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):
     """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     n = inside.shape[1]
+    worth = np.zeros(3)  # of one who is no neighbour, a neighbour with another label, and one that matches
     for v in range(inside.shape[0]):
         near = inside[v]
         target = targets[v]
@@ -71,11 +74,10 @@ def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, 
         if c == 0:
             continue
         spread = (harmonic[c] - 1.0) / (c * (c - 1.0)) if c >= 2 else 0.0
-        if_match = weights[v] * ((1.0 - 1.0 / n_classes) / c + (c - p) * spread)
-        if_other = weights[v] * (-1.0 / n_classes / c - p * spread)
+        worth[1] = weights[v] * (-1.0 / n_classes / c - p * spread)
+        worth[2] = weights[v] * ((1.0 - 1.0 / n_classes) / c + (c - p) * spread)
         for i in range(n):
-            if near[i]:
-                total[i] += if_match if codes[i] == target else if_other
+            total[i] += worth[near[i] * (1 + (codes[i] == target))]
 
 
 @kernel
