@@ -24,7 +24,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 report: $(READY)
-	$(BIN)/datassay value census
+	$(BIN)/datassay value census --truth label_error
 
 test: lint types pytest
 

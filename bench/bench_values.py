@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from common import Row, ask_peer, stopwatch
 
 import datassay as da
+from common import Row, ask_peer, stopwatch
 
 MEMORY = """
 import resource, sys, numpy as np, datassay as da
