@@ -12,5 +12,9 @@ import numba
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with numba, which infers its types on the first call."""
-    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # nowhere to keep a cache: neither the package's folder nor the user's can be written
+        compiled = numba.njit(**options)(function)
     return compiled

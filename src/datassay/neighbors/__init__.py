@@ -24,6 +24,7 @@ from datassay.neighbors.space import (
     NeighbourGraph,
     as_floats,
     make_space,
+    space_of,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "collect",
     "make_space",
     "nearest_neighbours",
+    "space_of",
 ]

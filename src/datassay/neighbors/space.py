@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay.data import Inputs
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 METRICS: Final = ("euclidean", "cosine", "manhattan", "precomputed")
@@ -224,6 +225,15 @@ class NeighbourGraph:
                 )
         inside[:] = 0
         inside[row[near], self.indices[ends[0] : ends[-1]][near]] = 1
+
+
+def space_of(inputs: Inputs, metric: str, held_out: str = "y_val") -> FeatureSpace | MatrixSpace | NeighbourGraph:
+    """The space of prepared inputs, with one label for every row."""
+    space = make_space(inputs.points, inputs.points_val, metric)
+    for name, codes, n in (("y", inputs.codes, space.n_train), (held_out, inputs.codes_val, space.n_validation)):
+        if len(codes) != n:
+            raise InputError(f"{name} has {len(codes)} labels for {n} rows")
+    return space
 
 
 def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | MatrixSpace | NeighbourGraph:
