@@ -12,9 +12,9 @@ import numba
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with numba, which infers its types on the first call."""
-    options = {"nogil": True, "error_model": "numpy"}
+    compiled: Callable[..., Any]
     try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # nowhere to keep a cache: neither the package's folder nor the user's can be written
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
     return compiled

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Inputs, prepare
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Progress, Ranked, Run, collect, make_space
+from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Progress, Ranked, Run, collect, space_of
 from datassay.results import FrameKind, Values, make_frame
 
 if TYPE_CHECKING:
@@ -255,13 +255,7 @@ def _knn_predictions(
     metric: str,
     run: Run,
 ) -> NDArray[np.int64]:
-    space = make_space(inputs.points, inputs.points_val, metric)
-    for name, codes, n in (
-        ("y", inputs.codes, space.n_train),
-        ("y_test", inputs.codes_val, space.n_validation),
-    ):
-        if len(codes) != n:
-            raise InputError(f"{name} has {len(codes)} labels for {n} rows")
+    space = space_of(inputs, metric, held_out="y_test")
     predicted = np.empty((arrives.shape[0], steps, space.n_validation), np.int64)
 
     def write(block: Ranked) -> None:

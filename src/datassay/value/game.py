@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Inputs, as_labels, prepare
-from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Progress, Run, make_space
+from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Progress, Run, space_of
 from datassay.results import Parameter, Values
 
 Weights = ArrayLike | Literal["balanced"] | None
@@ -111,13 +111,7 @@ def make_game(
     """Check everything that does not depend on the method, and set up the neighbour space."""
     _checks.choice("metric", metric, ("euclidean", "cosine", "manhattan", "precomputed"))
     inputs = prepare(X, y, X_val, y_val, ids=ids)
-    space = make_space(inputs.points, inputs.points_val, metric)
-    for name, labels, n in (
-        ("y", inputs.codes, space.n_train),
-        ("y_val", inputs.codes_val, space.n_validation),
-    ):
-        if len(labels) != n:
-            raise InputError(f"{name} has {len(labels)} labels for {n} rows")
+    space = space_of(inputs, metric)
     if n_classes is None:
         n_classes = inputs.n_classes
     else:
