@@ -54,11 +54,24 @@ BAD = {
     "duplicate ids": (dict(ids=["p", "q", "p"]), r"ids has duplicates: 'p' \(the first at rows 0 and 2"),
     "too few ids": (dict(ids=["p"]), "ids has 1 entries for 3 records"),
     "missing id": (dict(ids=["p", None, "q"]), "ids is missing at row 1"),
-    "no threads": (dict(n_jobs=0), "n_jobs must be a whole number at least 1"),
+    "no threads": (dict(n_jobs=0), r"n_jobs\) must be at least 1, or -1 for all cores; got 0"),
     "zero vector": (dict(X=np.vstack([X[:2], [[0, 0]]]), metric="cosine"), "X has a row of length zero at row 2"),
     "zero query": (dict(X_val=[[0, 0]], metric="cosine"), "X_val has a row of length zero at row 0"),
     "overflow": (dict(X=with_cell(1e200)), "overflow float64 distances; scale the features"),
+    "underflow": (dict(X=X * 1e-170, X_val=[[0.0, 1e-170]]), "underflow float64 distances; scale the features"),
     "no X": (dict(X=None), "X must be given"),
+    "complex": (dict(X=X + 1j), "X must hold numbers, not complex128"),
+    "dates": (dict(X=X.astype("datetime64[D]")), "X must hold numbers, not datetime64"),
+    "numbers as strings": (dict(X=X.astype(str)), "X must hold numbers, not <U"),
+    "strings among objects": (dict(X=np.array([["1", 2]] * 3, dtype=object)), "X must hold numbers, not object"),
+    "ragged rows": (dict(X=[[1.0], [1.0, 2.0], [3.0]]), "every row of the same length"),
+    "masked": (dict(X=np.ma.masked_equal(X, 2.0)), "X has masked entries"),
+    "inexact whole numbers": (dict(X=np.array([[2**60, 1]] * 3)), "X has whole numbers beyond 2"),
+    "huge labels": (dict(y=[2**70, 1, 2], y_val=[1]), "too large; use strings"),
+    "huge unsigned labels": (dict(y=np.array([2**63 + 1, 1, 2], np.uint64), y_val=[1]), "too large; use strings"),
+    "huge float labels": (dict(y=[1e300, 2e300, 1.0], y_val=[1]), "too large; use strings"),
+    "progress": (dict(progress="yes"), "progress must be True, False, None or a function"),
+    "tiny tolerance is no crash but": (dict(tolerance=-1e-310), "tolerance must be a finite number above 0"),
 }
 
 
@@ -76,7 +89,7 @@ def test_other_methods_refuse_k_of_zero(method):
         method(X, Y, k=0)
 
 
-@pytest.mark.parametrize("tau", [np.nan, np.inf, "near", None])
+@pytest.mark.parametrize("tau", [np.nan, np.inf, "near", None, 10**400])
 def test_tau_must_be_a_number(tau):
     with pytest.raises(da.InputError, match="tau must be a finite number"):
         da.tknn_shapley(X, Y, X_VAL, Y_VAL, tau=tau)
@@ -86,6 +99,32 @@ def test_a_single_record_cannot_value_itself():
     for method in (da.knn_shapley, da.knn_loo, da.knn_banzhaf, da.self_shapley):
         with pytest.raises(da.InputError, match="one row"):
             method(X[:1], Y[:1])
+
+
+def test_a_tolerance_below_every_float_means_exact():
+    exact = da.knn_shapley(X, Y, X_VAL, Y_VAL)
+    assert da.knn_shapley(X, Y, X_VAL, Y_VAL, tolerance=1e-310).values.tolist() == exact.values.tolist()
+
+
+def test_large_whole_labels_stay_apart():
+    y, y_val = np.array([2**53, 2**53 + 1, 7], np.uint64), np.array([2**53])
+    same = da.knn_shapley(X, ["a", "b", "c"], X_VAL, ["a"]).values
+    assert da.knn_shapley(X, y, X_VAL, y_val).values.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize(
+    "y", [list(np.array([0, 1, 0])), list(np.array([True, False, True])), np.array([0.0, 1.0, 0.0])]
+)
+def test_labels_may_be_lists_of_numpy_numbers(y):
+    same = da.knn_shapley(X, ["a" if v == y[0] else "b" for v in y], X_VAL, ["a"]).values
+    assert da.knn_shapley(X, y, X_VAL, [y[0]]).values.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("scale", [1e308, 5e-324])
+def test_only_the_proportions_of_weights_matter(scale):
+    two = ([[0.5, 0.5], [2.0, 0.0]], ["a", "c"])
+    plain = da.knn_shapley(X, Y, *two, weights=[1, 1]).values
+    np.testing.assert_allclose(da.knn_shapley(X, Y, *two, weights=[scale, scale]).values, plain, atol=1e-15)
 
 
 def test_float32_overflow_points_to_float64():
@@ -116,6 +155,20 @@ class TestFrames:
     def test_a_bad_frame_names_its_column(self, train, validation, message):
         with pytest.raises(da.InputError, match=message):
             da.knn_shapley(train, Y, validation, Y_VAL)
+
+    def test_columns_may_have_numbers_for_names(self):
+        a = da.knn_shapley(pd.DataFrame(X), Y, pd.DataFrame(X_VAL), Y_VAL).values
+        np.testing.assert_array_equal(a, da.knn_shapley(X, Y, X_VAL, Y_VAL).values)
+
+    def test_labels_in_another_order_than_their_rows_are_refused(self):
+        frame = self.frame.set_axis(["r", "s", "t"])
+        with pytest.raises(da.InputError, match=r"y has the index of X in another order; align it first: y.loc"):
+            da.knn_shapley(frame, pd.Series(Y, ["t", "s", "r"]), self.validation, Y_VAL)
+        da.knn_shapley(frame, pd.Series(Y, ["r", "s", "t"]), self.validation, Y_VAL)
+
+    def test_a_slice_keeps_its_place_in_the_index(self):
+        values = da.knn_shapley(pd.concat([self.frame] * 3, ignore_index=True).iloc[4:7], Y, self.validation, Y_VAL)
+        assert values.ids.tolist() == [4, 5, 6]
 
     def test_a_pandas_index_is_the_id(self):
         values = da.knn_shapley(self.frame.set_axis(["r", "s", "t"]), Y, self.validation, Y_VAL)

@@ -113,12 +113,19 @@ def test_a_built_in_data_set_is_valued_and_its_planted_errors_found(files):
         (["train.csv", "-l", "income", "--id", "id", "-o", "values.xlsx"], "must end in .parquet, .json or .csv"),
         (["train.csv", "-l", "income", "--id", "id", "-o", "gone/values.csv"], "the folder 'gone' does not exist"),
         (["train.csv", "-l", "income", "--id", "id", "--plot", "v.gif"], "must end in .svg, .png or .pdf"),
+        (["train.csv", "-l", "income", "--id", "id", "-o", "train.csv"], "train.csv is an input; writing there would overwrite"),
+        (["train.csv", "-l", "income", "--id", "id", "--validation", "val.csv", "-o", "./val.csv"], "val.csv is an input"),
+        (["train.csv", "-l", "income", "--id", "id", "--jobs", "0"], "--jobs must be at least 1, or -1 for all cores"),
+        (["train.csv", "-l", "income", "--id", "id", "--balance", "0"], "--balance must be a finite number above 0"),
+        (["flag.csv", "-l", "income", "--id", "id", "--truth", "flag", "-o", "v.csv"], "--truth 'flag' is False in every record"),
+        (["."], "'.' is a folder; name a file"),
         (["census", "--truth", "age"], "column 'age' of census is not true or false at row 0"),
         (["train.csv", "-l", "income", "--id", "id", "--validation", "other.csv"], "other.csv lacks the column 'capital'"),
     ],
 )  # fmt: skip
 def test_a_bad_call_is_one_clear_line_and_writes_nothing(files, capsys, monkeypatch, arguments, message):
     pd.read_csv("val.csv").drop(columns="capital").to_csv("other.csv", index=False)
+    pd.read_csv("val.csv").assign(flag=0).to_csv("flag.csv", index=False)
     before = sorted(files.iterdir())
     status, error = complain(capsys, monkeypatch, "value", *arguments)
     assert status == 2
@@ -126,6 +133,28 @@ def test_a_bad_call_is_one_clear_line_and_writes_nothing(files, capsys, monkeypa
     assert error.startswith("datassay: ")
     assert len(error.strip().splitlines()) == 1
     assert sorted(files.iterdir()) == before
+
+
+def test_the_truth_is_looked_for_where_the_method_puts_it(files):
+    text = run("value", "census", "-m", "self-shapley", "--truth", "label_error").output
+    assert "Every record of census valued for predicting itself." in text
+    assert "Finding 'label_error' by high values: AUROC 0.9" in text
+
+
+def test_a_name_with_a_comma_can_be_ignored(files):
+    frame = pd.read_csv("train.csv").rename(columns={"region": 'city, "home"'})
+    frame.to_csv("comma.csv", index=False)
+    result = run("value", "comma.csv", "-l", "income", "--id", "id", "--ignore", 'sex,"city, ""home"""', "-o", "v.json")
+    assert result.exit_code == 0
+    table = da.read_table("comma.csv", label="income", id="id", ignore=["sex", 'city, "home"'])
+    np.testing.assert_array_equal(da.load_result("v.json").values, da.knn_shapley(table).values)
+
+
+def test_what_a_written_data_set_says_to_do_works(files):
+    told = run("datasets", "census", "-n", "60", "-o", "c.csv").output.splitlines()[-1]
+    result = run(*told.removeprefix("Value it: datassay ").split(), "-q", "-o", "v.json")
+    assert result.exit_code == 0
+    np.testing.assert_array_equal(da.load_result("v.json").values, da.knn_shapley(da.census(60)).values)
 
 
 def test_datasets_are_listed_described_and_written(files):

@@ -107,6 +107,156 @@ def test_a_stray_word_among_numbers_is_named_with_its_row(tmp_path):
         da.read_table(csv(tmp_path, "x,y\n" + rows), label="y")
 
 
+def test_a_stray_word_is_no_category_even_where_few_values_occur(tmp_path):
+    rows = "".join(f"{18 + i % 60},{i % 2}\n" for i in range(2000)) + "unknown,1\n"
+    with pytest.raises(da.InputError, match=r"'age' of t.csv holds numbers but for 'unknown' \(first at row 2000"):
+        da.read_table(csv(tmp_path, "age,y\n" + rows), label="y")
+    kept = da.read_table(csv(tmp_path, "age,y\n" + rows), label="y", categorical=["age"])
+    assert kept.columns["age"].kind == "categorical"
+
+
+def test_decimal_commas_are_named(tmp_path):
+    rows = "".join(f"{i},{i % 7}5;{i % 2}\n" for i in range(30))
+    with pytest.raises(da.InputError, match="holds numbers with commas, such as '0,05'"):
+        da.read_table(csv(tmp_path, "x;y\n" + rows), label="y")
+
+
+def test_codes_with_leading_zeros_are_text_or_categories_as_asked(tmp_path):
+    file = csv(tmp_path, "code,y\n" + "".join(f"{i:05d},{i % 2}\n" for i in range(100)))
+    with pytest.raises(da.InputError, match="column 'code' of t.csv is text"):
+        da.read_table(file, label="y")
+    assert da.read_table(file, label="y", text="categorical")["code"][7] == "00007"
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("t", "f"), ("true", "false"), ("Y", "N"), ("on", "off")])
+def test_words_for_true_and_false_stay_the_words_of_the_file(tmp_path, words):
+    text = "own,x,y\n" + "".join(f"{words[i % 2]},{i},{words[i // 2 % 2]}\n" for i in range(40))
+    train = da.read_table(csv(tmp_path, text, "train.csv"), label="y")
+    validation = da.read_table(csv(tmp_path, text, "val.csv"), like=train)
+    assert sorted(set(train.labels)) == sorted(set(validation.labels)) == sorted(words)
+    values = da.knn_shapley(train, X_val=validation)
+    assert values.parameters["n_classes"] == 2
+    assert values.notes == ("column 'x' of train.csv holds a different whole number in every row and is used as a feature; "
+                            "if it identifies rows, name it as id",
+                            "column 'x' of val.csv holds a different whole number in every row and is used as a feature; "
+                            "if it identifies rows, name it as id")  # fmt: skip
+
+
+def test_no_line_is_taken_for_a_comment_or_a_title(tmp_path):
+    table = da.read_table(csv(tmp_path, "a,y\n1,u\n#2,v\n3,u\n"), label="y", categorical=["a"])
+    assert table["a"].tolist() == ["1", "#2", "3"]
+    with pytest.raises(da.InputError, match="line 2 has 2 cells where the header has 1"):
+        da.read_table(csv(tmp_path, "a title\na,y\n1,0\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,y\n1,2,0\n2,1\n3,4,1\n", "cannot read t.csv: line 3 has 2 cells where the header has 3"),
+        ("a,b,y\n1,2,0,9\n2,3,1,9\n", "cannot read t.csv: line 2 has 4 cells where the header has 3"),
+        ("x,y,y\n1,2,3\n", "t.csv has more than one column named 'y'"),
+    ],
+)
+def test_a_misshapen_file_names_the_line_or_the_column(tmp_path, text, message):
+    with pytest.raises(da.InputError, match=message):
+        da.read_table(csv(tmp_path, text), label="y")
+
+
+def test_another_encoding_names_the_line(tmp_path):
+    (tmp_path / "l.csv").write_bytes("a,y\n1,u\n2,é\n".encode("latin-1"))
+    with pytest.raises(da.InputError, match="cannot read l.csv: line 3 is not UTF-8; save the file as UTF-8"):
+        da.read_table(tmp_path / "l.csv")
+
+
+def test_marks_and_line_ends_of_other_systems_are_understood(tmp_path):
+    (tmp_path / "w.csv").write_bytes("\ufeffa;b c\r\n1;u\r\n2;v\r\n".encode())
+    table = da.read_table(tmp_path / "w.csv")
+    assert table.features == ("a", "b c")
+    assert table["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["x[1].csv", "q*.csv", "w?.csv"])
+def test_a_file_with_a_wildcard_in_its_name_is_that_file(tmp_path, name):
+    for other in ("x1.csv", "qq.csv", "ww.csv"):
+        csv(tmp_path, "a\n9\n8\n", other)
+    assert da.read_table(csv(tmp_path, "a\n1\n2\n", name))["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_folder_named_like_a_partition_adds_no_column(tmp_path, ending):
+    folder = tmp_path / "year=2020"
+    folder.mkdir()
+    frame = pd.DataFrame({"a": [1, 2]})
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.to_parquet(folder / "t.parquet")
+    assert da.read_table(folder / f"t.{ending}").features == ("a",)
+
+
+class TestPandasIndex:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]})
+
+    def test_the_index_is_the_id_and_no_feature(self):
+        for part, ids in (
+            (self.frame[self.frame.a > 2], [2, 3]),
+            (self.frame[1:], [1, 2, 3]),
+            (self.frame, [0, 1, 2, 3]),
+        ):
+            table = da.read_table(part, label="y")
+            assert table.features == ("a",)
+            assert table.ids.tolist() == ids
+
+    def test_the_index_in_a_parquet_file_is_the_id(self, tmp_path):
+        for part, ids in (
+            (self.frame[self.frame.a > 2], [2, 3]),
+            (self.frame.iloc[[3, 0]], [3, 0]),
+            (self.frame, [0, 1, 2, 3]),
+        ):
+            part.to_parquet(tmp_path / "t.parquet")
+            table = da.read_table(tmp_path / "t.parquet", label="y")
+            assert table.features == ("a",)
+            assert table.ids.tolist() == ids
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "pandas"])
+def test_numbers_asked_for_as_categories_are_categories(tmp_path, ending):
+    frame = pd.DataFrame({"zip": [27601, 27602, 27601], "y": [0, 1, 0]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = frame if ending == "pandas" else tmp_path / f"t.{ending}"
+    table = da.read_table(source, label="y", categorical=["zip"])
+    assert table["zip"].tolist() == ["27601", "27602", "27601"]
+    assert da.read_table(frame.astype({"zip": "category"}), label="y").columns["zip"].kind == "categorical"
+
+
+def test_columns_of_unusable_types_can_be_ignored():
+    table = da.read_table(pa.table({"a": [1, 2], "l": [[1], [2]]}), ignore=["l"])
+    assert table.features == ("a",)
+    assert "column 'l' of table is left out" in table.notes[0]
+
+
+def test_bad_frames_are_named():
+    with pytest.raises(da.InputError, match="cannot read the table"):
+        da.read_table(pd.DataFrame({"a": [1, "x", b"y"]}))
+    with pytest.raises(da.InputError, match="cannot read the table|more than one column"):
+        da.read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_a_column_that_validation_leaves_empty_is_missing_and_not_lacking(tmp_path):
+    train = da.read_table(csv(tmp_path, "a,c,y\n1,u,0\n2,v,1\n", "train.csv"), label="y")
+    validation = da.read_table(csv(tmp_path, "a,c,y\n,,0\n,,1\n", "val.csv"), like=train)
+    notes = da.knn_shapley(train, X_val=validation).notes
+    assert any("2 missing values of 'a'" in note for note in notes)
+    assert any("2 missing values of 'c'" in note for note in notes)
+
+
+def test_a_column_that_differs_in_every_row_is_noted(tmp_path):
+    text = "id,x,y\n" + "".join(f"{100 + i},{i % 3},{i % 2}\n" for i in range(30))
+    assert (
+        "column 'id' of t.csv holds a different whole number" in da.read_table(csv(tmp_path, text), label="y").notes[0]
+    )
+    assert da.read_table(csv(tmp_path, text), label="y", id="id").notes == ()
+
+
 BAD_FILES = {
     "nothing.csv": ("", "is empty"),
     "header.csv": ("a,b\n", "has no rows"),
@@ -200,6 +350,19 @@ class TestEncoding:
         np.testing.assert_array_equal(points[0, 1:4], 0)
         assert "1 values of 'c' never occur in training ('w')" in notes[0]
 
+    def test_only_a_constant_is_a_constant(self):
+        table = da.read_table(pd.DataFrame({"a": 1e16 + np.arange(0, 20, 2), "same": 0.1 + np.zeros(10)}))
+        points = da.fit_encoder(table).transform(table)[0]
+        assert points[:, 0].std() == pytest.approx(1, abs=0.05)  # the mean itself is rounded to a multiple of 2
+        assert (points[:, 1] == 0).all()
+
+    def test_numbers_too_large_to_scale_are_refused(self):
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            pytest.raises(da.InputError, match="'a' of table holds numbers too large"),
+        ):
+            da.fit_encoder(da.read_table(pd.DataFrame({"a": [1e308, -1e308, 0.0]})))
+
     def test_a_tiny_scale_is_not_mistaken_for_a_constant(self):
         table = da.read_table(pd.DataFrame({"a": [1e-20, 2e-20, 3e-20]}))
         np.testing.assert_allclose(da.fit_encoder(table).transform(table)[0].std(), 1)
@@ -256,6 +419,17 @@ class TestSplit:
         for part in self.table.split(0.5, 0.3, 0.2):
             assert abs((part.labels == "high").mean() - share) <= 2 / len(part)
 
+    def test_small_classes_are_split_at_random_too(self):
+        singles = da.read_table(pd.DataFrame({"x": range(100), "y": [f"c{i}" for i in range(100)]}), label="y")
+        held_out = [set(singles.split(0.8, seed=s)[1].ids.tolist()) for s in range(20)]
+        assert len(set().union(*held_out)) > 90
+
+    def test_bad_rows_are_refused(self):
+        with pytest.raises(da.InputError, match="the mask has shape"):
+            self.table.select(np.array([True]))
+        with pytest.raises(da.InputError, match="positions or a Boolean mask"):
+            self.table.select([0.7])
+
     def test_the_seed_decides(self):
         a, b, c = (self.table.split(0.5, seed=s)[0].ids for s in (1, 1, 2))
         assert a.tolist() == b.tolist() != c.tolist()
@@ -283,7 +457,7 @@ class TestVoters:
     def test_shares_follow_table_5(self, column, shares):
         values = self.table[column]
         for name, percent in shares.items():
-            assert 100 * (values == name).mean() == pytest.approx(percent, abs=0.5)
+            assert 100 * (values == name).mean() == pytest.approx(percent, abs=0.6)
 
     def test_age_bands_are_quarters(self):
         age = self.table["age"]
@@ -296,7 +470,7 @@ class TestVoters:
     def test_entropies_follow_table_4_which_is_in_nats(self, column, nats):
         counts = np.unique(self.table[column], return_counts=True)[1]
         p = counts / counts.sum()
-        assert -(p * np.log(p)).sum() == pytest.approx(nats, abs=0.05)
+        assert -(p * np.log(p)).sum() == pytest.approx(nats, abs=0.02)
 
     def test_groups_differ_as_in_table_5(self):
         race, party, age, gender = (self.table[c] for c in ("race", "party", "age", "gender"))
@@ -406,3 +580,6 @@ def test_a_table_is_written_and_read_again(tmp_path):
         assert again["occupation"].tolist() == table["occupation"].tolist()
         assert again["capital"].tolist() == table["capital"].tolist()
     assert "id" in table.to_frame("polars").columns
+    crowded = da.read_table(pd.DataFrame({"id": [5, 6], "row_id": [7, 8]}, index=["p", "q"]))
+    assert crowded.to_frame("pandas").iloc[:, 0].tolist() == ["p", "q"]
+    assert crowded.to_frame("pandas")["row_id"].tolist() == [7, 8]

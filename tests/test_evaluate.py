@@ -95,6 +95,32 @@ class TestCurves:
         )  # fmt: skip
         assert other.scores["accuracy"][1] == LogisticRegression().fit(self.X, self.y).score(self.X_test, self.y_test)
 
+    def test_a_model_needs_only_fit_and_predict(self):
+        class Constant:
+            def fit(self, X, y):
+                self.answer = int(np.median(y))
+
+            def predict(self, X):
+                return np.full(len(X), self.answer)
+
+        seen = []
+        curve = da.removal_curve(
+            self.values, self.X, self.y, self.X_test, self.y_test, model=Constant(), fractions=[0], n_random=1,
+            progress=lambda done, total: seen.append((done, total)),
+        )  # fmt: skip
+        assert curve.scores["accuracy"][0] == (self.y_test == int(np.median(self.y))).mean()
+        assert seen == [(1, 2), (2, 2)]
+        with pytest.raises(da.InputError, match="y has 119 labels for 120 rows"):
+            da.removal_curve(self.values.values[1:], self.X, self.y[1:], self.X_test, self.y_test, model=Constant())
+
+    def test_curves_are_frozen_and_saved(self, tmp_path):
+        curve = da.removal_curve(self.values, self.X, self.y, self.X_test, self.y_test)
+        with pytest.raises(ValueError, match="read-only"):
+            curve.scores["mcc"][0] = 1
+        table = da.read_table(curve.save(tmp_path / "c.csv"))
+        np.testing.assert_allclose(table["mcc"], curve.scores["mcc"])
+        assert "against random order" in repr(curve)
+
     def test_class_ratio_counts_the_records_present(self):
         curve = da.removal_curve(
             np.where(self.y == 1, -1.0, 1.0), self.X, self.y, self.X_test, self.y_test, fractions=[0, 0.2]
@@ -121,6 +147,10 @@ class TestCurves:
         a = da.removal_curve(values, frame, self.y, test, self.y_test).scores["accuracy"]
         turned = da.Values(values.values[shuffled], ids[shuffled], "m")
         np.testing.assert_array_equal(a, da.removal_curve(turned, frame, self.y, test, self.y_test).scores["accuracy"])
+        # Plain arrays have no ids: then the values are taken in the order they come.
+        plain = da.removal_curve(turned, self.X[shuffled], self.y[shuffled], self.X_test, self.y_test)
+        by_position = da.removal_curve(turned.values, self.X[shuffled], self.y[shuffled], self.X_test, self.y_test)
+        np.testing.assert_array_equal(plain.scores["accuracy"], by_position.scores["accuracy"])
         stranger = da.Values(values.values, np.array([f"s{i}" for i in range(120)]), "m")
         with pytest.raises(da.InputError, match="different ids"):
             da.removal_curve(stranger, frame, self.y, test, self.y_test)
@@ -184,12 +214,20 @@ class TestTuning:
         assert tuning.scores[0] == pytest.approx((self.y[near] == self.y).mean())
 
     def test_weights_count(self):
-        weights = np.zeros(80)
-        weights[3] = 2.0
+        weights = np.random.default_rng(0).random(80)
         tuning = da.tune_k(self.X, self.y, self.X_val, self.y_val, candidates=[1], weights=weights)
-        assert tuning.scores[0] in (0.0, 1.0)
+        hits = KNeighborsClassifier(1).fit(self.X, self.y).predict(self.X_val) == self.y_val
+        assert tuning.scores[0] == pytest.approx(np.average(hits, weights=weights))
+
+    def test_the_best_k_can_be_used_as_it_is(self):
+        best = da.tune_k(self.X, self.y, self.X_val, self.y_val).best
+        assert len(da.knn_shapley(self.X, self.y, self.X_val, self.y_val, k=best)) == 300
 
     def test_plot_marks_the_best(self):
         tuning = da.tune_k(self.X, self.y, self.X_val, self.y_val)
         assert f"k = {tuning.best:g} predicts best" in tuning.plot().get_title(loc="left")
         assert tuning.to_frame("pandas").columns.tolist() == ["k", "accuracy"]
+
+    def test_a_tuning_is_saved(self, tmp_path):
+        tuning = da.tune_k(self.X, self.y, candidates=[1, 3])
+        np.testing.assert_array_equal(da.read_table(tuning.save(tmp_path / "t.parquet"))["accuracy"], tuning.scores)

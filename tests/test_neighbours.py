@@ -113,11 +113,30 @@ def test_a_float32_input_is_ranked_in_float32_and_a_mixed_one_in_float64():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(tau=st.floats(0, 100), data=st.data())
 def test_within_tau_means_that_the_rounded_distance_is_at_most_tau(dtype, tau, data):
-    X = np.array([[data.draw(st.floats(0, 100, width=32))], [tau], [np.nextafter(tau, 0)], [np.nextafter(tau, 200)]])
+    X = np.array(
+        [[data.draw(st.floats(0, 100, width=32))], [tau], [np.nextafter(tau, 0)], [np.nextafter(tau, 200)], [99]]
+    )
     space = make_space(X.astype(dtype), np.zeros((1, 1), dtype), "euclidean")
     inside = WithinThreshold(tau).block(space, 0, 1, Scratch()).inside[0]
     squares = (X.astype(dtype) ** 2)[:, 0]
-    np.testing.assert_array_equal(inside, np.sqrt(squares) <= tau)
+    # The distance is rounded to its own precision, and compared with τ as it is given.
+    np.testing.assert_array_equal(inside, np.sqrt(squares).astype(np.float64) <= tau)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tau", [1e39, 1e200, 1.7e308])
+def test_a_huge_tau_takes_everybody_in(dtype, tau):
+    X, X_val = np.array([[0.0], [1e5]], dtype), np.zeros((1, 1), dtype)
+    values = da.tknn_shapley(X, [0, 1], X_val, [0], tau=tau, metric="euclidean")
+    assert (values.values != 0).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_tau_means_the_same_to_every_metric_in_float32(metric):
+    distance = np.array([[0.1]], np.float32)  # a little more than 0.1
+    X, X_val = (None, distance) if metric == "precomputed" else (distance, np.zeros((1, 1), np.float32))
+    assert da.tknn_shapley(X, [1], X_val, [1], tau=0.1, metric=metric, n_classes=2).values[0] == 0
+    assert da.tknn_shapley(X, [1], X_val, [1], tau=0.1000001, metric=metric, n_classes=2).values[0] == 0.5
 
 
 def test_nobody_is_within_a_negative_euclidean_distance():
@@ -233,6 +252,24 @@ class TestPrecomputed:
         np.testing.assert_allclose(ours, same, atol=1e-14)
         with pytest.raises(da.InputError, match="has only neighbours within tau=2"):
             da.tknn_shapley(None, self.y, csr, self.y_val, tau=radius, metric="precomputed")
+
+    @pytest.mark.parametrize(
+        ("indptr", "indices", "distances", "message"),
+        [
+            ([0, 3], [0, 1, 4_000_000_000], [1.0, 5.0, 9.0], "names record 4000000000 of 3"),
+            ([0, 2], [0, 1], [5.0, 1.0], "sorted by distance"),
+            ([0, 2], [1, 1], [1.0, 2.0], "row 0 of the neighbour graph has a neighbour twice"),
+            ([0, 2], [1], [1.0], "do not fit together"),
+        ],
+    )
+    def test_a_graph_made_by_hand_is_checked(self, indptr, indices, distances, message):
+        with pytest.raises(da.InputError, match=message):
+            NeighbourGraph(np.array(indptr), np.array(indices, np.uint32), np.array(distances), 3)
+
+    def test_a_sparse_matrix_with_an_entry_twice_is_refused(self):
+        twice = sparse.csr_array((np.array([0.5, 0.5]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
+        with pytest.raises(da.InputError, match="a neighbour twice"):
+            NeighbourGraph.from_csr(twice)
 
     def test_a_stored_zero_is_a_distance(self):
         graph = NeighbourGraph.from_csr(sparse.csr_array(([0.0, 1.0], [1, 0], [0, 2]), shape=(1, 2)))

@@ -105,14 +105,81 @@ def test_the_summary_says_what_matters():
     text = values.summary(count=1)
     for part in (
         "3 records valued by m (k=3)",
-        "Together they are worth 0.5000",
-        "1 of them (33.3%)",
+        "1 of them (33.3%) have a negative value",
         "a: 2 records, mean 0.125, 50.0% negative",
         "Most valuable: p (0.5)",
         "Least valuable: q (-0.25)",
         "Note: n1",
     ):
         assert part in text
+    assert "Together" not in text  # nobody said that this method's values add up
+    assert "valuable" not in values.summary(count=0)
+
+
+def test_the_total_is_told_as_what_it_means():
+    X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    # Of the three nearest of 0.1 two match, of 2.9 likewise: two thirds, by guessing one half.
+    soft = da.knn_shapley(X, y, [[0.1], [2.9]], ["a", "b"], k=3)
+    assert "from 0.500 (guessing) to 0.667" in soft.summary()
+    fraction = da.knn_shapley(X, y, [[0.1], [2.9]], ["a", "b"], k=3, utility="fraction")
+    assert "from 0.000 (nothing) to 0.667" in fraction.summary()
+    for other in (da.knn_banzhaf(X, y, k=3), da.knn_loo(X, y), da.self_shapley(X, y)):
+        assert "Together" not in other.summary()
+
+
+def test_a_class_that_would_vanish_is_pointed_out():
+    values = da.Values(np.array([1.0, 1, 1, -1, -1]), np.arange(5), "m", labels=np.array(list("aaabb")))
+    assert "Do not simply drop what is negative: 100% of class b would go" in values.summary()
+
+
+def test_an_approximation_says_whose_sign_is_sure():
+    rough = da.Values(
+        np.array([-0.5, -0.1, 0.2]),
+        np.arange(3),
+        "knn_shapley",
+        lower=np.array([-0.7, -0.3, 0.0]),
+        upper=np.array([-0.3, 0.1, 0.4]),
+    )
+    assert "2 of them (66.7%)" in rough.summary()
+    assert "sure of 1 (33.3%)" in rough.summary()
+    assert "Together" not in rough.summary()
+
+
+def test_self_values_are_read_the_other_way():
+    text = da.self_shapley([[0.0], [1.0], [9.0]], ["a", "a", "b"], k=1).summary()
+    assert "Most on their own (nobody else vouches for their label): 2" in text
+    assert "negative" not in text
+
+
+def test_many_classes_are_not_all_listed():
+    values = da.Values(np.arange(30.0), np.arange(30), "m", labels=np.arange(30))
+    assert "and 20 more classes" in values.summary()
+    assert len(values.summary().splitlines()) < 20
+
+
+def test_results_can_be_copied_and_sent(values):
+    import copy
+    import pickle
+
+    for again in (copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
+        assert again.parameters == values.parameters
+        assert again.values.tobytes() == values.values.tobytes()
+
+
+def test_numpy_parameters_are_saved(tmp_path):
+    values = da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0]], [0], k=np.int64(1), tolerance=np.float32(0.5))
+    assert da.load_result(values.save(tmp_path / "v.json")).parameters["tolerance"] == 0.5
+
+
+def test_large_unsigned_ids_survive_json(tmp_path):
+    ids = np.array([2**63 + 1, 5], np.uint64)
+    values = da.Values(np.zeros(2), ids, "m")
+    assert da.load_result(values.save(tmp_path / "v.json")).ids.tolist() == ids.tolist()
+
+
+def test_a_plot_on_a_file_name_says_how_to_save():
+    with pytest.raises(da.InputError, match=r"to save a plot: plot\(\).figure.savefig"):
+        da.Values(np.zeros(2), np.arange(2), "m").plot("v.svg")
 
 
 def test_the_plot_shows_every_record_and_states_the_finding():
@@ -156,7 +223,8 @@ class TestFiles:
         (tmp_path / "b.parquet").write_text("no parquet")
         (tmp_path / "c.json").write_text('{"columns": {}}')
         (tmp_path / "d.json").write_text("{")
-        for name in ("a.parquet", "b.parquet", "c.json", "d.json"):
+        (tmp_path / "g.json").write_text('{"datassay": {}, "columns": {"a": [1]}}')
+        for name in ("a.parquet", "b.parquet", "c.json", "d.json", "g.json"):
             with pytest.raises(da.InputError, match="is not a result saved by datassay"):
                 da.load_result(tmp_path / name)
         self.values.save(tmp_path / "e.csv")

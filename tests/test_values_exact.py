@@ -128,9 +128,10 @@ def test_fast_value_equals_enumeration(name, problem):
 @settings(max_examples=60)
 @given(problem=problems(smallest=2))
 def test_records_valuing_each_other_leave_their_own_game(name, problem):
-    mutual = make(problem.X, problem.y, problem.X, problem.y, problem.k)
+    weights = np.resize([1.0, 0.0, 2.5], len(problem.y))
+    mutual = make(problem.X, problem.y, problem.X, problem.y, problem.k, weights)
     fast, value, utility = METHODS[name]
-    ours = fast(mutual, mutual.X, mutual.y).values
+    ours = fast(mutual, mutual.X, mutual.y, weights=weights).values
     np.testing.assert_allclose(ours, enumerated(mutual, value, utility(mutual), excluded=True), rtol=0, atol=EXACT)
 
 
@@ -210,7 +211,7 @@ def test_values_are_linear_in_the_validation_points(name, problem, other):
     np.testing.assert_allclose(joint * total, sum(separate), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("tolerance", [0.5, 0.2, 0.05, 0.01])
+@pytest.mark.parametrize("tolerance", [3.0, 1.0, 0.5, 0.2, 0.05, 0.01])
 @pytest.mark.parametrize("k", [1, 5, 30])
 @pytest.mark.parametrize("utility", ["soft", "fraction"])
 def test_truncated_shapley_stays_within_its_tolerance(tolerance, k, utility):
@@ -222,6 +223,9 @@ def test_truncated_shapley_stays_within_its_tolerance(tolerance, k, utility):
         near = da.knn_shapley(*data, k=k, utility=utility, tolerance=tolerance)
         assert np.abs(near.values - exact.values).max() <= tolerance
         assert "approximate, as asked" in near.notes[-1]
+        assert (near.lower <= exact.values).all()
+        assert (exact.values <= near.upper).all()
+        assert exact.lower is None
     exact, near = (da.self_shapley(X, y, k=k, utility=utility, tolerance=t).values for t in (None, tolerance))
     assert np.abs(near - exact).max() <= tolerance
 
@@ -280,6 +284,7 @@ def test_balance_weights_follow_the_thesis():
     weights = da.balance_weights([1, 0, 0, 0, 0], ratio=2.0)
     np.testing.assert_allclose(weights, [1, 0.5, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(da.balance_weights(["a", "b"]), [1, 1])
+    np.testing.assert_allclose(da.balance_weights(["a", "b", "c", "c"], ratio=3.0), [1, 1, 1.5, 1.5])
     balanced = da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0], [0.2], [0.9]], [0, 0, 1], weights="balanced").values
     by_hand = da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0], [0.2], [0.9]], [0, 0, 1], weights=[0.5, 0.5, 1]).values
     np.testing.assert_array_equal(balanced, by_hand)

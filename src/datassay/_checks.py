@@ -41,7 +41,7 @@ def number(
         raise InputError(f"{wanted}, got {value!r}")
     try:
         result = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{wanted}, got {value!r}") from None
     outside = (
         not math.isfinite(result)

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, MissingDependencyError
+from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Parameter = str | int | float | bool | None
 FrameKind = Literal["pandas", "polars", "pyarrow"]
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -79,7 +83,8 @@ class Values:
             if np.ndim(column) != 1 or len(column) != n:
                 raise InputError(f"{name} must hold one entry for each of the {n} records")
             object.__setattr__(self, name, _frozen(column))
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        plain = {name: _plain(parameter) for name, parameter in self.parameters.items()}
+        object.__setattr__(self, "parameters", FrozenMapping(plain))
         object.__setattr__(self, "notes", tuple(self.notes))
 
     def __len__(self) -> int:
@@ -123,33 +128,72 @@ class Values:
 
     def summary(self, count: int = 5) -> str:
         """What the values say, in words: the total, who helps, who hurts, and each class."""
-        n, total = len(self), self.values.sum()
-        negative = int((self.values < 0).sum())
-        lines = [
-            f"{n:,} records valued by {self.method} "
-            f"({', '.join(f'{k}={v}' for k, v in self.parameters.items() if v is not None)}).",
-            f"Together they are worth {total:.4f}; on average {total / n:.3g} each, "
-            f"from {self.values.min():.3g} to {self.values.max():.3g}.",
-            f"{negative:,} of them ({negative / n:.1%}) have a negative value: the model does better without them.",
-        ]
-        if self.labels is not None:
-            lines.append("By class:")
-            for name in np.unique(self.labels):
-                here = self.values[self.labels == name]
-                lines.append(
-                    f"  {name!s}: {len(here):,} records, mean {here.mean():.3g}, {(here < 0).mean():.1%} negative"
-                )
-        for title, rows in (("Most valuable", self.highest(count)), ("Least valuable", self.lowest(count))):
-            lines.append(f"{title}: " + ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g})" for i in rows))
+        reading = _READINGS.get(self.method, _Reading())
+        n = len(self)
+        settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
+        lines = [f"{n:,} records valued by {self.method} ({settings})."]
+        lines += self._in_total(reading)
+        lines.append(
+            f"Values run from {self.values.min():.3g} to {self.values.max():.3g}, {self.values.mean():.3g} on average."
+        )
+        lines += self._negatives() if reading.sign else []
+        lines += self._by_class(reading)
+        if count > 0:
+            for title, rows in ((reading.high, self.highest(count)), (reading.low, self.lowest(count))):
+                lines.append(f"{title}: " + ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g})" for i in rows))
         lines.extend(f"Note: {note}" for note in self.notes)
         return "\n".join(lines)
 
-    def plot(self, ax: "Axes | None" = None, bins: int = 60) -> "Axes":
-        """Draw the distribution of values, class by class, on ``ax`` or a new figure; returns the axes."""
-        from matplotlib.figure import Figure
+    def _in_total(self, reading: "_Reading") -> list[str]:
+        if not reading.adds_up or self.lower is not None:
+            return []
+        n_classes = self.parameters.get("n_classes")
+        guess = 0.0 if self.parameters.get("utility") == "fraction" or n_classes is None else 1 / float(n_classes)
+        start = f"{guess:.3f} ({'guessing' if guess else 'nothing'})"
+        return [
+            f"Together they lift the score of the nearest neighbours on the validation points from {start} "
+            f"to {guess + self.values.sum():.3f}."
+        ]
 
+    def _negatives(self) -> list[str]:
+        n, negative = len(self), self.values < 0
+        text = (
+            f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: to a random group of the "
+            "others, such a record does more harm than good."
+        )
+        if self.upper is not None:
+            sure = self.upper < 0
+            text += f" Given the tolerance, that is sure of {sure.sum():,} ({sure.sum() / n:.1%})."
+        return [text]
+
+    def _by_class(self, reading: "_Reading") -> list[str]:
+        if self.labels is None:
+            return []
+        names, codes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
+        means = np.bincount(codes, self.values) / sizes
+        shares = np.bincount(codes, self.values < 0) / sizes
+        lines = ["By class:"]
+        for c in np.argsort(-sizes, kind="stable")[:10]:
+            signs = f", {shares[c]:.1%} negative" if reading.sign else ""
+            lines.append(f"  {names[c]!s}: {sizes[c]:,} records, mean {means[c]:.3g}{signs}")
+        if len(names) > 10:
+            lines.append(f"  and {len(names) - 10:,} more classes")
+        worst = int(shares.argmax())
+        if reading.sign and len(names) > 1 and shares[worst] > 0.5 and self.lower is None:
+            lines.append(
+                f"Do not simply drop what is negative: {shares[worst]:.0%} of class {names[worst]!s} would go. "
+                "Weighing the classes of the validation set equally (balance) is fairer to small ones."
+            )
+        return lines
+
+    def plot(self, ax: "Axes | None" = None, bins: int = 60) -> "Axes":
+        """Draw the distribution of values, class by class, on ``ax`` or a new figure; returns the axes.
+
+        ``values.plot().figure.savefig("values.svg")`` saves it.
+        """
         if ax is None:
-            ax = Figure(figsize=(7, 4), layout="constrained").add_subplot()
+            ax = new_axes(7, 4)
+        check_axes(ax)
         edges = np.histogram_bin_edges(self.values, bins=bins)
         if self.labels is None:
             ax.hist(self.values, edges.tolist(), color="#4477aa")
@@ -184,6 +228,47 @@ class Values:
             "notes": list(self.notes),
         }
         return save_columns(path, header, self._columns())
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a method's numbers are to be read."""
+
+    adds_up: bool = False
+    sign: bool = True
+    high: str = "Most valuable"
+    low: str = "Least valuable"
+
+
+_READINGS: Mapping[str, _Reading] = {
+    "knn_shapley": _Reading(adds_up=True),
+    "tknn_shapley": _Reading(adds_up=True),
+    "self_shapley": _Reading(
+        sign=False, high="Most on their own (nobody else vouches for their label)", low="Best vouched for by others"
+    ),
+}
+
+
+def high_is_suspicious(values: Values) -> bool:
+    """Whether faulty records are to be looked for among the highest values rather than the lowest."""
+    return values.method == "self_shapley"
+
+
+def new_axes(width: float, height: float) -> "Axes":
+    """Axes on a new pyplot figure, so that notebooks and plt.show() display it."""
+    from matplotlib import pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def check_axes(ax: object) -> None:
+    """Say what is wrong if ``ax`` is no matplotlib axes (a file name, say)."""
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise InputError(
+            f"ax must be matplotlib axes, got {type(ax).__name__}; to save a plot: plot().figure.savefig('plot.svg')"
+        )
 
 
 def make_frame(columns: Mapping[str, NDArray[np.generic]], kind: FrameKind | None = None) -> object:
@@ -254,7 +339,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
 
 
 def _plain_list(column: NDArray[np.generic]) -> list[object]:
-    return column.tolist()  # type: ignore[no-any-return]
+    """A list that JSON can hold: what is not a number becomes null."""
+    return [None if value != value else value for value in column.tolist()]
 
 
 def _arrow(columns: Mapping[str, NDArray[np.generic]]) -> "pa.Table":
@@ -302,7 +388,9 @@ def load_result(path: str | os.PathLike[str]) -> Values:
     """
     header, columns = load_columns(path)
     if header.get("kind") != "values":
-        raise InputError(f"{str(path)!r} holds a result of kind {header.get('kind')!r}, which this version cannot read")
+        raise InputError(
+            f"{str(path)!r} holds a result of kind {header.get('kind')!r}, not values; read_table reads it as a table"
+        )
     parameters, notes, seed = header["parameters"], header["notes"], header["seed"]
     assert isinstance(parameters, dict)
     assert isinstance(notes, list)
@@ -319,6 +407,9 @@ def load_result(path: str | os.PathLike[str]) -> Values:
         lower=columns["lower"].astype(np.float64) if "lower" in columns else None,
         upper=columns["upper"].astype(np.float64) if "upper" in columns else None,
     )
+
+
+_JSON_TYPES = {"f": np.float64, "i": np.int64, "u": np.uint64, "b": np.bool_}
 
 
 def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[np.generic]]]:
@@ -347,11 +438,11 @@ def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             header = content["datassay"]
-            columns = {name: np.array(column) for name, column in content["columns"].items()}
+            columns = {
+                name: np.array(column, dtype=_JSON_TYPES.get(content["kinds"][name]))
+                for name, column in content["columns"].items()
+            }
         except (ValueError, KeyError, TypeError):
             raise foreign from None
-        for name, kind in content["kinds"].items():
-            if kind == "f":
-                columns[name] = columns[name].astype(np.float64)
         return header, columns
     raise InputError(f"cannot read {str(path)!r}: results are kept in .parquet or .json files")

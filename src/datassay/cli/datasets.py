@@ -53,3 +53,6 @@ def datasets(
     if output is not None:
         table.save(output)
         typer.echo(f"Written: {output}")
+        if table.label is not None:
+            aside = f" --ignore {','.join(table.carried)}" if table.carried else ""
+            typer.echo(f"Value it: datassay value {output} --label {table.label} --id id{aside}")

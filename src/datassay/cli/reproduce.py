@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from datassay._errors import InputError
+
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="What to reproduce; without it, list what there is.")] = None,
@@ -35,15 +37,18 @@ def reproduce(
         console.print(listing)
         return
     if data is not None:
+        if not data.is_dir():
+            raise InputError(f"--data {str(data)!r} is not a folder")
         os.environ[FOLDER_VARIABLE] = str(data)
     result = redo(name)
     table = Table(title=result.title, title_justify="left")
-    for heading in ("", "", "published", "ours", ""):
+    compared = any(cell.published is not None for cell in result.cells)
+    for heading in ("", "", *(("published",) if compared else ()), "ours", ""):
         table.add_column(heading, justify="left" if heading == "" else "right")
     for cell in result.cells:
-        published = "" if cell.published is None else f"{cell.published:.3f}"
+        published = () if not compared else ("" if cell.published is None else f"{cell.published:.3f}",)
         mark = "" if cell.published is None else ("agrees" if cell.agrees() else "differs")
-        table.add_row(cell.row, cell.column, published, f"{cell.ours:.4g}", mark)
+        table.add_row(cell.row, cell.column, *published, f"{cell.ours:.4g}", mark)
     console.print(table)
     console.print(f"{result.finding}.")
     if not result.holds:

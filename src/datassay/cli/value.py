@@ -1,5 +1,6 @@
 """``datassay value``: what every record of a table is worth."""
 
+import csv
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +11,9 @@ import typer
 from datassay._errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from datassay.data import Table
     from datassay.results import Values
     from datassay.value import Tuning
@@ -109,7 +113,9 @@ def value(
         float | None, typer.Option(help="Allow values to be off by as much, for speed; exact without.")
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: Annotated[str, typer.Option(help="Columns not to use, separated by commas.")] = "",
+    ignore: Annotated[
+        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
+    ] = "",
     categorical: Annotated[
         str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
     ] = "",
@@ -135,15 +141,23 @@ def value(
     """Tell what every record is worth: read a table, value its records, write and summarise the values."""
     from dataclasses import replace
 
-    from datassay import results
+    from datassay import _checks, results
+    from datassay.data import read_table
     from datassay.evaluate import detect_errors
 
     if output is not None:
         results.check_output(output)
     if plot is not None:
         results.check_figure(plot)
+    for written in (output, plot):
+        if written is not None and written.resolve() in {Path(data).resolve(), validation and validation.resolve()}:
+            raise InputError(f"{written} is an input; writing there would overwrite your data")
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the validation records")
+    if jobs != -1 and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    if balance is not None:
+        _checks.number("--balance", balance, above=0)
     reading = {
         "ignore": [*_names(ignore), *([] if truth is None else [truth])],
         "categorical": _names(categorical),
@@ -154,55 +168,62 @@ def value(
     train = _load(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
-        from datassay.data import read_table
-
         held_out = read_table(validation, like=train, text=text.value)
-        how = f"{len(held_out):,} records of {held_out.name}"
+        how = f"Validated on {len(held_out):,} records of {held_out.name}."
     elif split is not None:
-        train, held_out = _split(train, split, seed)
-        how = f"{len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})"
+        _checks.number("--split", split, above=0, below=1)
+        train, held_out = train.split(split, seed=seed)
+        how = f"Validated on {len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})."
+    elif method is Method.SELF_SHAPLEY:
+        how = f"Every record of {train.name} valued for predicting itself."
     else:
-        how = f"the other records of {train.name}, each in turn"
-    show = not quiet
+        how = f"Validated on the other records of {train.name}, each in turn."
+    marked = None if truth is None else _marked(train, truth)
     values, tuned = _run(
         method,
         train,
         held_out,
-        {
-            "k": k,
-            "tau": tau,
-            "metric": metric,
-            "utility": utility,
-            "balance": balance,
-            "tolerance": tolerance,
-        },
-        {"n_jobs": jobs, "memory": memory * 2**20, "progress": show and sys.stderr.isatty()},
+        {"k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "tolerance": tolerance},
+        {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()},
     )
     if split is not None:
         values = replace(values, seed=seed)
     if output is not None:
         values.save(output)
     if plot is not None:
-        results.save_figure(values.plot(), plot)
-    if show:
-        if tuned is not None:
-            typer.echo(f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
-        typer.echo(f"Validated on {how}.")
-        typer.echo(values.summary(top))
-        if truth is not None:
-            from datassay.data import truth as truth_of
+        from matplotlib.figure import Figure
 
-            typer.echo(f"Finding {truth!r} by low values: {detect_errors(values, truth_of(train, truth))}.")
-        for written in (output, plot):
-            if written is not None:
-                typer.echo(f"Written: {written}")
+        results.save_figure(values.plot(Figure(figsize=(7, 4), layout="constrained").add_subplot()), plot)
+    if quiet:
+        return
+    if tuned is not None:
+        typer.echo(f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
+    typer.echo(how)
+    typer.echo(values.summary(top))
+    if marked is not None:
+        inverted = results.high_is_suspicious(values)
+        found = detect_errors(-values.values if inverted else values, marked)
+        typer.echo(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
+    for written in (output, plot):
+        if written is not None:
+            typer.echo(f"Written: {written}")
 
 
 value.__doc__ = f"{value.__doc__}\n{EXAMPLES}"
 
 
 def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
+    """Names separated by commas; a name that holds a comma is put in double quotes, as in CSV."""
+    return [name.strip() for row in csv.reader([listed], skipinitialspace=True) for name in row if name.strip()]
+
+
+def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
+    from datassay.data import truth
+
+    marked = truth(table, name)
+    if marked.all() or not marked.any():
+        raise InputError(f"--truth {name!r} is {marked[0].item()} in every record; there is nothing to find")
+    return marked
 
 
 def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
@@ -216,14 +237,6 @@ def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any
     if table.label is None:
         raise InputError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
     return table
-
-
-def _split(table: "Table", share: float, seed: int) -> "tuple[Table, Table]":
-    from datassay import _checks
-
-    _checks.number("--split", share, above=0, below=1)
-    train, held_out = table.split(share, seed=seed)
-    return train, held_out
 
 
 # The options that mean something to each method, beside those of the data and of the run.

@@ -1,6 +1,7 @@
 """Data sets by name: simulated, carried by scikit-learn, in a folder of yours, or from OpenML."""
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -175,11 +176,11 @@ def _from_openml(wanted: str) -> tuple[object, str | None]:
 
     from sklearn.datasets import fetch_openml
 
+    which = {"data_id": int(wanted)} if wanted.isdigit() else {"name": wanted}
     try:
-        if wanted.isdigit():
-            bunch = fetch_openml(data_id=int(wanted), as_frame=True, parser="auto")
-        else:
-            bunch = fetch_openml(name=wanted, as_frame=True, parser="auto")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of each try at reaching it
+            bunch = fetch_openml(**which, as_frame=True, parser="auto")
     except (URLError, TimeoutError, ConnectionError) as error:
         raise InputError(f"OpenML cannot be reached for {wanted!r}: {error}") from None
     except ImportError as error:

@@ -177,7 +177,9 @@ def fit_encoder(
             centre, width = float(filled.min()), float(np.ptp(filled))
         else:
             centre, width = 0.0, 1.0
-        if width <= 1e-14 * abs(centre):  # constant, up to the rounding of its mean
-            width = 1.0
+        if not np.isfinite(width) or not np.isfinite(centre):
+            raise InputError(f"column {name!r} of {table.name} holds numbers too large to scale; divide it first")
+        if filled.min() == filled.max():
+            centre, width = float(filled[0]), 1.0
         parts.append(_Number(name, centre, width, fill))
     return Encoder(tuple(parts), scale, missing, np.dtype(dtype))

@@ -30,6 +30,7 @@ class Inputs:
     labels: NDArray[np.generic]
     labels_val: NDArray[np.generic]
     ids: NDArray[np.generic]
+    ids_given: bool
     notes: tuple[str, ...]
 
     @property
@@ -56,10 +57,15 @@ def prepare(
     points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
     if y is None:
         raise InputError("y must be given: one label for each row of X")
+    _same_index("y", y, "X", X)
+    _same_index("y_val", y_val, "X_val", X_val)
     labels = as_labels("y", y)
     if X_val is None:
         if y_val is not None:
-            raise InputError("y_val is given without X_val")
+            raise InputError(
+                'y_val is given without X_val (with metric="precomputed" the distances to the validation points are '
+                "X_val, and X is None)"
+            )
         labels_val = labels
     else:
         if y_val is None:
@@ -69,6 +75,8 @@ def prepare(
 
 
 def _from_tables(train: Table, y: object, validation: Table | None, y_val: object, ids: object | None) -> Inputs:
+    if not len(train) or (validation is not None and not len(validation)):
+        raise InputError(f"{train.name if not len(train) else 'the validation table'} has no rows")
     encoder = fit_encoder(train)
     points, notes = encoder.transform(train)
     notes = (*train.notes, *notes)
@@ -102,7 +110,7 @@ def _from_frame(
             raise InputError(f"{name} lacks the column {_checks.listed(lacking)} that X has")
         if extra:
             raise InputError(f"{name} has the column {_checks.listed(extra)} that X lacks")
-        frame = frame.select(list(expected))
+        frame = frame.select([nw.col(column) for column in expected])
         names = expected
     for column, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
@@ -110,7 +118,9 @@ def _from_frame(
                 f"column {column!r} of {name} is not numeric ({dtype}); read_table encodes such columns: "
                 "da.read_table(frame, label=...)"
             )
-    points = np.column_stack([frame[column].to_numpy().astype(np.float64) for column in names])
+    if not names:
+        raise InputError(f"{name} has no columns")
+    points = np.column_stack([column.to_numpy().astype(np.float64) for column in frame.iter_columns()])
     if all(dtype == nw.Float32 for dtype in frame.schema.values()):
         points = points.astype(np.float32)
     if not np.isfinite(points).all():
@@ -122,15 +132,29 @@ def _from_frame(
     return points, names, frame_index(frame)
 
 
+def _same_index(name: str, labels: object, of: str, rows: object) -> None:
+    """Labels with an index of their own must be in the order of their rows."""
+    labels_index, rows_index = getattr(labels, "index", None), getattr(rows, "index", None)
+    if not hasattr(labels_index, "equals") or not hasattr(rows_index, "equals"):
+        return
+    same_records = sorted(map(str, labels_index)) == sorted(map(str, rows_index))  # type: ignore[arg-type]
+    if same_records and not labels_index.equals(rows_index):  # type: ignore[union-attr]
+        raise InputError(f"{name} has the index of {of} in another order; align it first: {name}.loc[{of}.index]")
+
+
 def as_labels(name: str, given: object) -> NDArray[np.generic]:
     """Labels as a plain array of strings, whole numbers or Booleans."""
     # A list goes through object, lest numpy turn a stray number among strings into a string.
+    if isinstance(given, Table):
+        given = given.labels
     labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
-    if labels.dtype.kind in "biuU":
+    if labels.dtype.kind in "bU":
         return labels
-    plain = labels.tolist()
+    if labels.dtype.kind in "iu" and (labels.dtype != np.uint64 or not (labels > np.iinfo(np.int64).max).any()):
+        return labels.astype(np.int64)
+    plain = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     missing = [i for i, value in enumerate(plain) if value is None or value != value]
     if missing:
         raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
@@ -138,14 +162,16 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
         return np.array(plain, dtype=np.str_)
     if all(isinstance(value, bool) for value in plain):
         return np.array(plain, dtype=bool)
-    if all(isinstance(value, int | float) and float(value).is_integer() for value in plain):
-        return np.array(plain).astype(np.int64)
     if all(isinstance(value, int | float) for value in plain):
-        row = next(i for i, value in enumerate(plain) if not float(value).is_integer())
-        raise InputError(
-            f"{name} has the label {plain[row]!r} at row {row}; labels are classes (strings or whole numbers), and "
-            "values of a regression are not supported"
-        )
+        for row, value in enumerate(plain):
+            if isinstance(value, float) and not value.is_integer():
+                raise InputError(
+                    f"{name} has the label {value!r} at row {row}; labels are classes (strings or whole numbers), and "
+                    "values of a regression are not supported"
+                )
+            if abs(value) > (2**53 if isinstance(value, float) else np.iinfo(np.int64).max):
+                raise InputError(f"{name} has the label {value!r} at row {row}, which is too large; use strings")
+        return np.array([int(value) for value in plain], np.int64)
     raise InputError(f"{name} mixes labels of different types; make them all strings or all whole numbers")
 
 
@@ -160,7 +186,7 @@ def _join(
     if (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
         raise InputError(
             "y and y_val hold labels of different types: "
-            f"{labels[0]!r} and {labels_val[0]!r}; make them both strings or both whole numbers"
+            f"{labels[0].item()!r} and {labels_val[0].item()!r}; make them both strings or both whole numbers"
         )
     n = len(labels)
     classes, codes = np.unique(np.concatenate([labels, labels_val]), return_inverse=True)
@@ -168,7 +194,9 @@ def _join(
     unseen = classes[np.bincount(codes[:n], minlength=len(classes)) == 0]
     if len(unseen):
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
+    if len(classes) == 1:
+        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
     chosen = np.arange(n) if ids is None else as_ids(np.asarray(ids), "ids")
     if len(chosen) != n:
         raise InputError(f"ids has {len(chosen)} entries for {n} records")
-    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, notes)
+    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes)

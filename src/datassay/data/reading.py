@@ -8,10 +8,13 @@ Everything becomes one Arrow table (DuckDB reads files, narwhals reads frames), 
 - empty cells and NA, N/A, NaN, null and ? (in CSV) are missing; a column with nothing in it is set aside (noted).
 """
 
+import csv
+import gzip
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,18 +98,19 @@ def read_table(
     else:
         source = name or "table"
         arrow, index = _read_frame(path_or_frame)
+    arrow, index = _without_stored_index(arrow, index, id)
     columns = arrow.column_names
     if like is not None:
         label = label or like.label
         id = id or (like.id if like.id in columns else None)
         categorical = [*categorical, *(c for c in columns if c in known)]
         ignore = [*ignore, *(c for c in columns if c in like.carried)]
+    twice = [c for c in columns if columns.count(c) > 1]
+    if twice:
+        raise InputError(f"{source} has more than one column named {twice[0]!r}")
     for column in (label, id, *ignore, *categorical):
         if column is not None and column not in columns:
             raise InputError(f"{source}: {missing_column(column, columns)}")
-    if len(set(columns)) < len(columns):
-        twice = [c for c in columns if columns.count(c) > 1]
-        raise InputError(f"{source} has more than one column named {twice[0]!r}")
     if label is not None and label == id:
         raise InputError(f"label and id are both {label!r}; they must be different columns")
     if arrow.num_rows == 0:
@@ -119,47 +123,152 @@ def read_table(
         if column == id:
             continue
         aside = column == label or column in carried
+        if column in ignore and not _usable(arrow[column].type):
+            notes.append(f"column {column!r} of {source} is left out: its type is {arrow[column].type}")
+            carried.remove(column)
+            continue
         found = _type_column(
-            arrow[column], column, source, asked=column in categorical or aside, text=text, notes=notes
+            arrow[column],
+            column,
+            source,
+            categorical=column in categorical,
+            aside=aside,
+            text=text,
+            notes=notes,
+            expected=like.columns[column] if like is not None and column in like.features else None,
         )
         typed[column] = found[0]
         if found[1] and not aside:
             carried.append(column)
+        elif not aside and _looks_like_an_id(typed[column]):
+            notes.append(
+                f"column {column!r} of {source} holds a different whole number in every row and is used as a feature; "
+                "if it identifies rows, name it as id"
+            )
     return Table(typed, ids, label, tuple(carried), source, tuple(notes), scale, missing, id)
 
 
-def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
-    import duckdb
+def _without_stored_index(
+    arrow: "pa.Table", index: NDArray[np.generic] | None, id: str | None
+) -> tuple["pa.Table", NDArray[np.generic] | None]:
+    """Take out the index that pandas writes into Parquet files, and use it as ids if there are no others."""
+    stored = (arrow.schema.pandas_metadata or {}).get("index_columns", [])
+    ranges = [entry for entry in stored if isinstance(entry, dict)]
+    if index is None and len(stored) == len(ranges) == 1:
+        index = np.arange(ranges[0]["start"], ranges[0]["stop"], ranges[0]["step"])
+        if len(index) != arrow.num_rows or np.array_equal(index, np.arange(len(index))):
+            index = None
+    unnamed = [c for c in arrow.column_names if re.fullmatch(r"__index_level_\d+__", c) and c != id]
+    if index is None and len(unnamed) == 1:
+        index = np.array(arrow[unnamed[0]].to_pylist())
+    return arrow.drop_columns(unnamed) if unnamed else arrow, index
 
+
+def _looks_like_an_id(column: Column) -> bool:
+    whole = column.kind == "numeric" and column.data.dtype.kind in "iu"
+    return whole and len(column.data) > 20 and len(np.unique(column.data)) == len(column.data)
+
+
+def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
     lower = path.name.lower()
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
-    if path.is_file() and path.stat().st_size == 0:
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; name a file")
+    if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty: it has no header and no rows")
-    if not lower.endswith((*CSV_ENDINGS, *PARQUET_ENDINGS)):
-        raise InputError(
-            f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
-        )
+    if lower.endswith(PARQUET_ENDINGS):
+        return _read_parquet(path)
+    if lower.endswith(CSV_ENDINGS):
+        return _read_csv(path, as_text)
+    raise InputError(
+        f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
+    )
+
+
+def _read_parquet(path: Path) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"cannot read {path.name}: {str(error).splitlines()[0]}") from None
+
+
+def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
+    """Read with DuckDB, the dialect fixed beforehand: no line is skipped, and yes and no stay words."""
+    import duckdb
+
+    delimiter, names = _csv_header(path)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{path.name} has more than one column named {twice[0]!r}")
+    options = {
+        "header": "true",
+        "sample_size": "-1",
+        "delim": _quoted(delimiter),
+        "quote": "'\"'",
+        "escape": "'\"'",
+        "comment": "''",
+        "skip": "0",
+        "hive_partitioning": "false",
+        "nullstr": f"[{', '.join(map(_quoted, MISSING_IN_CSV))}]",
+        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'VARCHAR']",
+    }
+    forced = [name for name in names if name in as_text]
+    if forced:
+        options["types"] = "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in forced) + "}"
+    listed = ", ".join(f"{name} = {value}" for name, value in options.items())
+    plain = re.sub(r"([*?\[])", r"[\1]", str(path))  # DuckDB would take these for wildcards
     with duckdb.connect() as connection:
         try:
-            if lower.endswith(PARQUET_ENDINGS):
-                query, parameters = "SELECT * FROM read_parquet($path)", {"path": str(path)}
-                return connection.sql(query, params=parameters).to_arrow_table()
-            nulls = ", ".join(f"'{word}'" for word in MISSING_IN_CSV)
-            options = f"header = true, sample_size = -1, nullstr = [{nulls}]"
-            if lower.endswith((".tsv", ".tsv.gz")):
-                options += r", delim = '\t'"
-            query = f"SELECT * FROM read_csv($path, {options})"
-            parameters = {"path": str(path)}
-            described = connection.execute(f"DESCRIBE {query}", parameters).fetchall()
-            forced = [column for column, *_ in described if column in as_text]
-            if forced:
-                types = ", ".join(f"{_quoted(column)}: 'VARCHAR'" for column in forced)
-                query = f"SELECT * FROM read_csv($path, {options}, types = {{{types}}})"
-            return connection.sql(query, params=parameters).to_arrow_table()
+            return connection.sql(f"SELECT * FROM read_csv($path, {listed})", params={"path": plain}).to_arrow_table()
         except duckdb.Error as error:
-            reason = str(error).strip().splitlines()
-            raise InputError(f"cannot read {path.name}: {' '.join(line.strip() for line in reason[:6])}") from None
+            reason = _csv_fault(path, delimiter, len(names)) or str(error).strip().splitlines()[0]
+            raise InputError(f"cannot read {path.name}: {reason}") from None
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _csv_header(path: Path) -> tuple[str, list[str]]:
+    """The delimiter (of , ; tab and | the one that splits the first line into most parts) and the column names."""
+    try:
+        with _open_text(path) as file:
+            first = file.readline()
+            candidates = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t|"
+            unquoted = re.sub(r'"[^"]*"', "", first)
+            delimiter = max(candidates, key=unquoted.count)
+            file.seek(0)
+            names = next(csv.reader(file, delimiter=delimiter))
+    except (UnicodeDecodeError, OSError, EOFError, csv.Error, StopIteration):
+        raise InputError(f"cannot read {path.name}: {_csv_fault(path, ',', None) or 'it is no text file'}") from None
+    return delimiter, names
+
+
+def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
+    """What is wrong with a CSV file that could not be read: its encoding, or a line of another length."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opened(path, "rb") as raw:
+            for number, line in enumerate(raw, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    return f"line {number} is not UTF-8; save the file as UTF-8 (iconv -f latin1 -t utf-8)"
+        if width is not None:
+            with _open_text(path) as file:
+                reader = csv.reader(file, delimiter=delimiter)
+                for row in reader:
+                    if row and len(row) != width:
+                        return f"line {reader.line_num} has {len(row)} cells where the header has {width}"
+    except (OSError, EOFError, csv.Error) as error:
+        return str(error)
+    return None
 
 
 def _quoted(name: str) -> str:
@@ -168,27 +277,34 @@ def _quoted(name: str) -> str:
 
 def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
     import narwhals as nw
+    import pyarrow as pa
+    from narwhals.exceptions import NarwhalsError
 
     try:
         data = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+        for column in data.columns:
+            if not isinstance(column, str):
+                raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+        return nw.maybe_reset_index(data).to_arrow(), frame_index(data)
+    except (NarwhalsError, pa.ArrowException) as error:
+        raise InputError(f"cannot read the table: {' '.join(' '.join(map(str, error.args)).split())}") from None
     except TypeError:
         raise InputError(
             f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
         ) from None
-    for column in data.columns:
-        if not isinstance(column, str):
-            raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
-    return data.to_arrow(), frame_index(data)
 
 
-def frame_index(data: "nw.DataFrame[Any]") -> NDArray[np.generic] | None:
+def frame_index(data: "nw.DataFrame[Any] | nw.Series[Any]") -> NDArray[np.generic] | None:
     """The index of a pandas-like frame, unless it is the default 0, 1, 2, …"""
     import narwhals as nw
 
     index = nw.maybe_get_index(data)
-    if index is None or type(index).__name__ == "RangeIndex":
+    if index is None:
         return None
-    return np.asarray(index)
+    found = np.asarray(index)
+    if type(index).__name__ == "RangeIndex" and np.array_equal(found, np.arange(len(found))):
+        return None
+    return found
 
 
 def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
@@ -237,29 +353,37 @@ def _type_column(
     name: str,
     source: str,
     *,
-    asked: bool,
+    categorical: bool,
+    aside: bool,
     text: str,
     notes: list[str],
+    expected: Column | None,
 ) -> tuple[Column, bool]:
     """The typed column, and whether it must be set aside."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
+    if expected is not None and column.null_count == len(column):  # nothing here, but training has it
+        if expected.kind == "numeric":
+            return Column("numeric", np.full(len(column), np.nan)), False
+        return Column("categorical", np.full(len(column), -1, np.int32), expected.categories), False
     if pa.types.is_null(kind) or column.null_count == len(column):
         notes.append(f"column {name!r} of {source} has no values and is set aside")
         return Column("numeric", np.full(len(column), np.nan)), True
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            asked = True  # the frame itself says that this is categorical
+        categorical = categorical or not aside  # the frame itself says so
+    if categorical and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        column = column.cast(pa.string())
+        kind = column.type
     if pa.types.is_boolean(kind):
         codes = pc.fill_null(column.cast(pa.int8()), -1).to_numpy().astype(np.int32)
         return Column("categorical", codes, np.array(["False", "True"])), False
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
-        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
+        micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
         return Column("numeric", micros.to_numpy() / 86_400e6), False
     if pa.types.is_integer(kind):
         return Column("numeric", column.to_numpy()), False
@@ -268,14 +392,28 @@ def _type_column(
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         found = _encode_strings(column)
         assert found.categories is not None
-        distinct = len(found.categories)
-        if distinct <= max(20, len(column) // 10) or asked or text == "categorical":
+        if categorical or aside:
+            return found, False
+        _refuse_spoilt_numbers(column, found.categories, name, source)
+        if len(found.categories) <= max(20, len(column) // 10) or text == "categorical":
             return found, False
         if text == "ignore":
             notes.append(f"column {name!r} of {source} holds text and is set aside")
             return found, True
-        raise InputError(_text_refusal(column, found, name, source))
+        raise InputError(
+            f"column {name!r} of {source} is text ({len(found.categories):,} distinct values in {len(column):,} rows, "
+            f"such as {_checks.listed(found.categories[:3])}); put it among the columns to ignore or the categorical "
+            "ones, or set text to 'ignore' or 'categorical' for all text columns"
+        )
     raise InputError(f"column {name!r} of {source} has the type {kind}, which datassay cannot use; ignore or drop it")
+
+
+def _usable(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    tests = ("null", "dictionary", "boolean", "date", "timestamp", "integer", "floating", "decimal", "string",
+             "large_string", "string_view")  # fmt: skip
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in tests)
 
 
 def _encode_strings(column: "pa.ChunkedArray") -> Column:
@@ -294,20 +432,22 @@ def _encode_strings(column: "pa.ChunkedArray") -> Column:
     return Column("categorical", rank[codes], names[order])
 
 
-def _text_refusal(column: "pa.ChunkedArray", found: Column, name: str, source: str) -> str:
-    assert found.categories is not None
-    odd = [value for value in found.categories.tolist() if not _is_number(value)]
-    if len(odd) <= max(3, len(found.categories) // 100):
+def _refuse_spoilt_numbers(column: "pa.ChunkedArray", categories: NDArray[np.str_], name: str, source: str) -> None:
+    """Strings that are nearly all numbers are a number column with a fault in it, and not categories."""
+    texts = categories.tolist()
+    odd = [text for text in texts if not _is_number(text)]
+    if odd and len(texts) - len(odd) >= 3 and len(odd) <= max(1, len(texts) // 20):
         row = column.to_pylist().index(odd[0])
-        return (
+        raise InputError(
             f"column {name!r} of {source} holds numbers but for {_checks.listed(odd)} (first at row {row}, counting "
-            "from 0); mend those cells or leave them empty"
+            "from 0); mend those cells or leave them empty, or put the column among the categorical ones"
         )
-    return (
-        f"column {name!r} of {source} is text ({len(found.categories):,} distinct values in {len(column):,} rows, such "
-        f"as {_checks.listed(found.categories[:3])}); name it in ignore or categorical, or pass text='ignore' or "
-        "text='categorical' for all text columns"
-    )
+    commas = [text for text in odd if re.fullmatch(r"[-+]?[\d.\s]*,\d+", text)]
+    if len(commas) >= 3 and len(commas) == len(odd):
+        raise InputError(
+            f"column {name!r} of {source} holds numbers with commas, such as {_checks.listed(commas[:2])}; write them "
+            "with a decimal point and without separators of thousands, or put the column among the categorical ones"
+        )
 
 
 def _is_number(text: str) -> bool:

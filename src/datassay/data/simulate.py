@@ -12,14 +12,14 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay.data.table import Column, Table
 
-# Table 5 of the uniqueness-Shapley paper, last column: share of each group among 7.5 million North Carolina voters,
-# in percent. Gender sums to 99 there and race to 96; the rest is "Undesignated" and "Other".
+# Table 5 of the uniqueness-Shapley paper, last column: share of each group among 7.5 million voters of North
+# Carolina, in percent. Race sums to 96 there; the rest is "Other".
 PARTY = {"Democratic": 36.0, "Libertarian": 1.0, "None": 33.0, "Republican": 30.0}
-GENDER = {"Female": 49.0, "Male": 42.0, "No Answer": 8.0, "Undesignated": 1.0}
+GENDER = {"Female": 49.0, "Male": 42.0, "No Answer": 8.0}
 RACE = {"Asian": 1.0, "Black": 21.0, "Native American": 1.0, "No Answer": 10.0, "Other": 4.0, "White": 63.0}
-# Table 4: entropy of the zip code. It is in natural units (as all of that table's entropies are: the party shares
-# above have entropy 1.14 nats, 1.65 bits), although the Shapley values beside it are in bits.
-ZIP_ENTROPY_NATS = 6.08
+# Table 4: entropies of zip code and age, in natural units. (All entropies of that table are: the party shares above
+# have entropy 1.14 nats, 1.65 bits. The Shapley values beside them are in bits.)
+ZIP_ENTROPY_NATS, AGE_ENTROPY_NATS = 6.08, 4.24
 N_ZIPS, N_COUNTIES = 850, 100
 
 
@@ -77,7 +77,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     )
     party = _draw_given(rng, group, _fit(start, rows=sizes.tolist(), columns=list(PARTY.values())))
 
-    gender_start = np.array([[1.0, 0.9, 12.0 if name == "No Answer" else 0.7, 1.0] for name in race_names])
+    gender_start = np.array([[1.0, 0.9, 12.0 if name == "No Answer" else 0.7] for name in race_names])
     gender = _draw_given(rng, race, _fit(gender_start, rows=list(RACE.values()), columns=list(GENDER.values())))
 
     # Zip codes of very unequal size; every race but White is over-represented in a part of them.
@@ -159,14 +159,26 @@ def _draw_given(rng: np.random.Generator, group: NDArray[np.int32], weights: NDA
 
 
 def _age_within(rng: np.random.Generator, band: NDArray[np.int32]) -> NDArray[np.int16]:
-    edges = [(18, 32), (32, 48), (48, 64), (64, 101)]
+    """Ages within the bands; beyond 64 numbers fall off, so steeply that age has the entropy of Table 4."""
+    from scipy.optimize import brentq
+
     ages = np.arange(18, 101)
-    weights = np.zeros((4, len(ages)))
-    for b, (low, high) in enumerate(edges):
-        inside = (ages >= low) & (ages < high)
-        # Numbers fall off with age beyond 64: half as many every nine years.
-        weights[b, inside] = 0.5 ** ((ages[inside] - 64) / 9.0) if low == 64 else 1.0
-    return ages.astype(np.int16)[_draw_given(rng, band, weights)]
+    edges = [(18, 32), (32, 48), (48, 64), (64, 101)]
+
+    def shares(half_life: float) -> NDArray[np.float64]:
+        rows = []
+        for low, high in edges:
+            weight = np.where((ages >= low) & (ages < high), 1.0, 0.0)
+            if low == 64:
+                weight *= 0.5 ** ((ages - 64) / half_life)
+            rows.append(weight / weight.sum())
+        return np.array(rows)
+
+    def excess(half_life: float) -> float:
+        p = shares(half_life).mean(axis=0)
+        return float(-(p[p > 0] * np.log(p[p > 0])).sum() - AGE_ENTROPY_NATS)
+
+    return ages.astype(np.int16)[_draw_given(rng, band, shares(float(brentq(excess, 2.0, 100.0))))]
 
 
 OCCUPATIONS = ("care", "crafts", "clerk", "management", "sales", "service", "technical", "transport")

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
 from datassay.results import FrameKind, make_frame, save_columns
 
 Kind = Literal["numeric", "categorical"]
@@ -96,7 +96,9 @@ class Table:
     id: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        object.__setattr__(self, "columns", FrozenMapping(self.columns))
+        _checks.choice("scale", self.scale, ("standard", "minmax", "none"))
+        _checks.choice("missing", self.missing, ("impute", "error"))
         n = len(self.ids)
         for name, column in self.columns.items():
             if len(column.data) != n:
@@ -150,8 +152,12 @@ class Table:
 
     def select(self, rows: NDArray[np.generic] | Sequence[int], name: str | None = None) -> "Table":
         """The table of these rows, by position or by a Boolean mask; ids stay with their rows."""
-        mask = np.asarray(rows)
-        at = np.flatnonzero(mask) if mask.dtype == bool else mask.astype(np.intp)
+        given = np.asarray(rows)
+        if given.dtype == bool and given.shape != (len(self),):
+            raise InputError(f"the mask has shape {given.shape} for {len(self)} rows")
+        if given.dtype.kind not in "biu" and given.size:
+            raise InputError(f"rows must be positions or a Boolean mask, got {given.dtype} values")
+        at = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
         return replace(
             self,
             columns={name: column.take(at) for name, column in self.columns.items()},
@@ -177,11 +183,13 @@ class Table:
         shuffled = rng.permutation(len(self))
         if stratify and self.label is not None:
             codes = np.unique(self.labels, return_inverse=True)[1]
-            # Place in the class, as a fraction of the class, spreads every class evenly over the shuffled order.
+            # Place in the class, as a fraction of the class, spreads every class evenly over the new order; the
+            # random part of a place keeps small classes from always landing in the same section.
             by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
             sizes = np.bincount(codes)
             place = np.arange(len(self)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            shuffled = by_class[np.argsort((place + 0.5) / np.repeat(sizes, sizes), kind="stable")]
+            at = (place + rng.random(len(self))) / np.repeat(sizes, sizes)
+            shuffled = by_class[np.argsort(at, kind="stable")]
         ends = np.round(np.cumsum([0, *parts]) * len(self)).astype(int)
         sections = [np.sort(shuffled[low:high]) for low, high in pairwise(ends)]
         if any(len(section) == 0 for section in sections):
@@ -191,7 +199,9 @@ class Table:
         return tuple(self.select(section) for section in sections)
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        name = self.id or ("id" if "id" not in self.columns else "row_id")
+        name = self.id or "id"
+        while name in self.columns:
+            name = f"row_{name}"
         return {name: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:

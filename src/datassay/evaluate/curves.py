@@ -4,8 +4,11 @@ A good value finds records that can go without loss, and records that must come 
 random order and its band.
 """
 
+import copy
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -13,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
 from datassay.data import Inputs, prepare
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Progress, Ranked, Run, collect, space_of
-from datassay.results import FrameKind, Values, make_frame
+from datassay.neighbors import DEFAULT_MEMORY, Bar, FullRanking, Progress, Ranked, Run, as_floats, collect, space_of
+from datassay.results import FrameKind, Values, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,15 +56,33 @@ class Curve:
     random_low: Mapping[str, NDArray[np.float64]]
     random_high: Mapping[str, NDArray[np.float64]]
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row per fraction; columns for every metric, its random mean, and the band."""
+    def __post_init__(self) -> None:
+        self.fractions.setflags(write=False)
+        for name in ("scores", "random", "random_low", "random_high"):
+            for scores in getattr(self, name).values():
+                scores.setflags(write=False)
+            object.__setattr__(self, name, FrozenMapping(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        what = f"{len(self.fractions)} steps of {self.kind}"
+        return f"Curve({what}; accuracy {self.gain():+.3f} and MCC {self.gain('mcc'):+.3f} against random order)"
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
         columns: dict[str, NDArray[np.generic]] = {"fraction": self.fractions}
         for name in METRICS:
             columns[name] = self.scores[name]
             columns[f"{name}_random"] = self.random[name]
             columns[f"{name}_random_low"] = self.random_low[name]
             columns[f"{name}_random_high"] = self.random_high[name]
-        return make_frame(columns, kind)
+        return columns
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row per fraction; columns for every metric, its random mean, and the band."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of :meth:`to_frame` to a .parquet, .json or .csv file."""
+        return save_columns(path, {"kind": "curve", "curve": self.kind, "version": __version__}, self._columns())
 
     def gain(self, metric: str = "accuracy") -> float:
         """Mean height of the curve above the random one."""
@@ -68,11 +91,10 @@ class Curve:
 
     def plot(self, metric: str = "accuracy", ax: "Axes | None" = None) -> "Axes":
         """Draw one metric, with the random order and its band."""
-        from matplotlib.figure import Figure
-
         _checks.choice("metric", metric, METRICS)
         if ax is None:
-            ax = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+            ax = new_axes(6, 4)
+        check_axes(ax)
         ax.fill_between(self.fractions, self.random_low[metric], self.random_high[metric], color="#dddddd", lw=0)
         ax.plot(self.fractions, self.random[metric], color="#888888", label="random order (5–95% band)")
         ax.plot(self.fractions, self.scores[metric], color="#4477aa", marker=".", label="by value")
@@ -201,11 +223,11 @@ def _curve(
     else:
         predicted = _model_predictions(inputs, arrives, leaves, len(counts), model, run)
     found = {name: np.empty(predicted.shape[:2]) for name in METRICS}
+    in_training = np.unique(inputs.codes)
     for r in range(predicted.shape[0]):
         for step in range(predicted.shape[1]):
             here = (arrives[r] <= step) & (step < leaves[r])
             sizes = np.bincount(inputs.codes[here], minlength=n_classes)
-            in_training = np.unique(inputs.codes)
             measured = _measure(inputs.codes_val, predicted[r, step], n_classes)
             measured["class_ratio"] = float(sizes[in_training].min() / sizes[in_training].max())
             for name, score in measured.items():
@@ -234,15 +256,13 @@ def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
         raise InputError(f"there are {scores.size} values for {n} records")
     if not np.isfinite(scores).all():
         raise InputError(f"values holds a number that is not finite at row {int((~np.isfinite(scores)).argmax())}")
-    if not isinstance(values, Values) or np.array_equal(values.ids, inputs.ids):
+    if not isinstance(values, Values) or not inputs.ids_given:
         return scores
     by_value, by_record = np.argsort(values.ids), np.argsort(inputs.ids)
     if np.array_equal(values.ids[by_value], inputs.ids[by_record]):
         joined = np.empty(n)
         joined[by_record] = scores[by_value]
         return joined
-    if np.array_equal(inputs.ids, np.arange(n)):
-        return scores
     raise InputError("the values and the records have different ids; value these records, or pass an array")
 
 
@@ -277,22 +297,23 @@ def _model_predictions(
     model: Classifier,
     run: Run,
 ) -> NDArray[np.int64]:
-    from sklearn.base import clone
-
-    points, points_test = np.asarray(inputs.points), np.asarray(inputs.points_val)
+    points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
+    for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):
+        if len(codes) != len(rows):
+            raise InputError(f"{name} has {len(codes)} labels for {len(rows)} rows")
     predicted = np.empty((arrives.shape[0], steps, len(points_test)), np.int64)
-    for r in range(predicted.shape[0]):
-        for step in range(steps):
-            here = (arrives[r] <= step) & (step < leaves[r])
-            codes = inputs.codes[here]
-            if len(np.unique(codes)) == 1:  # most classifiers refuse to learn a single class
-                predicted[r, step] = codes[0]
-            else:
-                fitted = clone(model)
-                fitted.fit(points[here], codes)
-                predicted[r, step] = fitted.predict(points_test)
-            if callable(run.progress):
-                run.progress(r * steps + step + 1, predicted.shape[0] * steps)
+    with Bar(run.progress, predicted.shape[0] * steps, "models") as report:
+        for r in range(predicted.shape[0]):
+            for step in range(steps):
+                here = (arrives[r] <= step) & (step < leaves[r])
+                codes = inputs.codes[here]
+                if len(np.unique(codes)) == 1:  # most classifiers refuse to learn a single class
+                    predicted[r, step] = codes[0]
+                else:
+                    fitted = copy.deepcopy(model)
+                    fitted.fit(points[here], codes)
+                    predicted[r, step] = fitted.predict(points_test)
+                report(1)
     return predicted
 
 

@@ -27,7 +27,7 @@ class Detection:
 
     def __str__(self) -> str:
         return (
-            f"AUROC {self.auroc:.3f}; of the {self.n_errors:,} lowest-valued records, {self.precision:.1%} are errors "
+            f"AUROC {self.auroc:.3f}; of the {self.n_errors:,} most suspicious records {self.precision:.1%} are marked "
             f"({self.n_errors / self.n_records:.1%} by chance)"
         )
 

@@ -3,6 +3,7 @@
 from datassay.neighbors.passes import (
     DEFAULT_MEMORY,
     AnySpace,
+    Bar,
     Distances,
     EveryDistance,
     FullRanking,
@@ -31,6 +32,7 @@ __all__ = [
     "DEFAULT_MEMORY",
     "METRICS",
     "AnySpace",
+    "Bar",
     "Distances",
     "EveryDistance",
     "FeatureSpace",

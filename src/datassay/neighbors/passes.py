@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,10 @@ from datassay._errors import InputError
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 DEFAULT_MEMORY = 512 * 2**20
-"""Bytes a pass may use for its blocks unless told otherwise."""
+"""Bytes a pass may use for its blocks unless told otherwise.
+
+Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
+"""
 
 Progress = Callable[[int, int], None] | bool | None
 """Called with (validation points done, of how many); True draws a bar on standard error."""
@@ -48,15 +51,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A block of rankings: ``order[v, r]`` is the training point at rank r+1 from validation point start+v."""
+    """A block of rankings: ``order[v, r]`` is the training point at rank r+1 from the v-th of the ``rows``."""
 
-    start: int
+    rows: slice
     order: NDArray[np.uint32]
-
-    @property
-    def rows(self) -> slice:
-        """The validation points of the block."""
-        return slice(self.start, self.start + self.order.shape[0])
 
 
 @dataclass(frozen=True)
@@ -70,26 +68,16 @@ class Nearest(Ranked):
 class Distances:
     """A block of the numbers that rank the training points (squared, for Euclidean distance)."""
 
-    start: int
+    rows: slice
     filled: Floats
-
-    @property
-    def rows(self) -> slice:
-        """The validation points of the block."""
-        return slice(self.start, self.start + self.filled.shape[0])
 
 
 @dataclass(frozen=True)
 class Within:
-    """A block of neighbourhoods: ``inside[v, i]`` is 1 if training point i is within τ of start+v."""
+    """A block of neighbourhoods: ``inside[v, i]`` is 1 if training point i is within τ of the v-th of ``rows``."""
 
-    start: int
+    rows: slice
     inside: NDArray[np.uint8]
-
-    @property
-    def rows(self) -> slice:
-        """The validation points of the block."""
-        return slice(self.start, self.start + self.inside.shape[0])
 
 
 B_co = TypeVar("B_co", covariant=True)
@@ -167,12 +155,12 @@ class FullRanking:
         from datassay.neighbors import kernels
 
         if isinstance(space, NeighbourGraph):
-            return Ranked(start, space.nearest(space.n_train, start, rows)[0])
+            return Ranked(slice(start, start + rows), space.nearest(space.n_train, start, rows)[0])
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
         order = scratch("order", (rows, _others(space)), np.uint32)
         kernels.rank(*_bits(filled), order, *_sort_buffers(scratch, space.n_train))
-        return Ranked(start, order)
+        return Ranked(slice(start, start + rows), order)
 
 
 @dataclass(frozen=True)
@@ -206,7 +194,7 @@ class NearestRanking:
 
         wanted = self._wanted(space)
         if isinstance(space, NeighbourGraph):
-            return Nearest(start, *space.nearest(wanted, start, rows))
+            return Nearest(slice(start, start + rows), *space.nearest(wanted, start, rows))
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
         bits, half = _bits(filled)
@@ -224,7 +212,9 @@ class NearestRanking:
                 scratch("place", (room,), np.uint32),
                 *_sort_buffers(scratch, room),
             )
-        return Nearest(start, order, space.true_distances(np.take_along_axis(filled, order, axis=1)))
+        return Nearest(
+            slice(start, start + rows), order, space.true_distances(np.take_along_axis(filled, order, axis=1))
+        )
 
 
 @dataclass(frozen=True)
@@ -252,7 +242,7 @@ class WithinThreshold:
             filled = scratch("distances", (rows, space.n_train), space.dtype)
             space.fill(start, filled)
             kernels.mark_within(filled, space.threshold(self.tau), inside)
-        return Within(start, inside)
+        return Within(slice(start, start + rows), inside)
 
 
 @dataclass(frozen=True)
@@ -273,7 +263,7 @@ class EveryDistance:
             raise InputError("a neighbour graph does not hold every distance; give features or a distance matrix")
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
-        return Distances(start, filled)
+        return Distances(slice(start, start + rows), filled)
 
 
 def group_size(n_validation: int, n_features: int) -> int:
@@ -294,17 +284,22 @@ def thread_count(n_jobs: int | None) -> int:
             return len(os.sched_getaffinity(0))
         except AttributeError:  # not every platform tells a process its cores
             return os.cpu_count() or 1
-    return _checks.integer("n_jobs", n_jobs, at_least=1)
+    try:
+        return _checks.integer("n_jobs", n_jobs, at_least=1)
+    except InputError:
+        raise InputError(
+            f"the number of threads (n_jobs) must be at least 1, or -1 for all cores; got {n_jobs!r}"
+        ) from None
 
 
 @dataclass(frozen=True)
-class _Plan(Generic[T]):
+class _Plan:
     threads: int
     rows: int
     groups: Sequence[range]
 
 
-def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _Plan[T]:
+def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _Plan:
     """Threads and rows a block that fit into the memory allowed."""
     memory = _checks.integer("memory", run.memory, at_least=1)
     threads = thread_count(run.n_jobs)
@@ -319,7 +314,7 @@ def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _P
     if rows < 1:
         raise InputError(
             f"memory={memory} bytes is too little: one validation point against {space.n_train} training points "
-            f"needs {fixed + each}"
+            f"needs {fixed + each} ({-(-(fixed + each) // 2**20)} MiB)"
         )
     return _Plan(threads, min(rows, size), groups)
 
@@ -350,15 +345,17 @@ def _in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Bar(AbstractContextManager["Callable[[int], None]"]):
+class Bar(AbstractContextManager["Callable[[int], None]"]):
     """Adapts the caller's idea of progress to «n more are done»."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
+    def __init__(self, progress: Progress, total: int, what: str = "validation points") -> None:
+        if not (progress is None or isinstance(progress, bool) or callable(progress)):
+            raise InputError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
         self._progress, self._total, self._done = progress, total, 0
         self._display: AbstractContextManager[object] = nullcontext()
         self._tick: Callable[[int, int], None] | None = progress if callable(progress) else None
         if progress is True:
-            self._tick, self._display = _rich_bar(total)
+            self._tick, self._display = _rich_bar(total, what)
 
     def __enter__(self) -> Callable[[int], None]:
         self._display.__enter__()
@@ -373,7 +370,7 @@ class _Bar(AbstractContextManager["Callable[[int], None]"]):
             self._tick(self._done, self._total)
 
 
-def _rich_bar(total: int) -> tuple[Callable[[int, int], None], AbstractContextManager[object]]:
+def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], AbstractContextManager[object]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
@@ -382,7 +379,7 @@ def _rich_bar(total: int) -> tuple[Callable[[int, int], None], AbstractContextMa
         TextColumn("valuing"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("validation points, left:"),
+        TextColumn(f"{what}, left:"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -398,8 +395,8 @@ def accumulate(
     run: Run,
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
-    # A group's sum, and one more that may wait for its turn.
-    plan = _plan(space, view, run, extra_per_thread=16 * space.n_train)
+    # A group's sum, one more that may wait for its turn, and as much for the kernel.
+    plan = _plan(space, view, run, extra_per_thread=24 * space.n_train)
     local = threading.local()
 
     def task(group: range) -> NDArray[np.float64]:
@@ -410,7 +407,7 @@ def accumulate(
         return total
 
     result = np.zeros(space.n_train)
-    with _Bar(run.progress, space.n_validation) as report:
+    with Bar(run.progress, space.n_validation) as report:
         for part in _in_order(task, plan.groups, plan.threads, report):
             result += part
     return result
@@ -426,7 +423,7 @@ def collect(space: AnySpace, view: View[T], write: Callable[[T], None], run: Run
         for start in range(group.start, group.stop, plan.rows):
             write(view.block(space, start, min(plan.rows, group.stop - start), scratch))
 
-    with _Bar(run.progress, space.n_validation) as report:
+    with Bar(run.progress, space.n_validation) as report:
         for _ in _in_order(task, plan.groups, plan.threads, report):
             pass
 

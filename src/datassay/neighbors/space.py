@@ -6,6 +6,7 @@ own neighbours.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Final
 
 import numpy as np
@@ -16,30 +17,38 @@ from datassay._errors import InputError
 from datassay.data import Inputs
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
+ONE_RECORD: Final = "X has one row and there is no validation data; a record cannot be its own neighbour"
 METRICS: Final = ("euclidean", "cosine", "manhattan", "precomputed")
 
 
-def as_floats(name: str, array: object) -> Floats:
+def as_floats(name: str, array: object, what: str = "feature") -> Floats:
     """A finite 2-D array in C order: float32 if it is float32, else float64. Errors name row and column."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise InputError(f"{name} has masked entries; fill them in first")
     try:
         points = np.asarray(array)
-        if points.dtype not in (np.float32, np.float64):
-            if points.dtype.kind not in "biuf":
-                points = np.asarray(points, dtype=np.float64)
+        if points.dtype == object and all(isinstance(value, Real) for value in points.flat):
             points = points.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be a table of numbers, every row of the same length") from None
+    if points.dtype.kind not in "biuf":
         raise InputError(
-            f"{name} must hold numbers; encode categories and text first (read_table does it for files and frames)"
-        ) from None
+            f"{name} must hold numbers, not {points.dtype}; encode categories, dates and text first (read_table does "
+            "it for files and frames)"
+        )
+    if points.dtype.kind in "iu" and points.size and max(int(points.max()), -int(points.min())) > 2**53:
+        raise InputError(f"{name} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant")
+    if points.dtype not in (np.float32, np.float64):
+        points = points.astype(np.float64)
     if points.ndim != 2:
         raise InputError(f"{name} must be 2-D, (rows, features); got {points.ndim}-D of shape {points.shape}")
     if not np.isfinite(points).all():
         row, column = np.argwhere(~np.isfinite(points))[0]
         raise InputError(
             f"{name} has the value {points[row, column]} at row {row}, column {column} (counting from 0); "
-            "every feature must be finite"
+            f"every {what} must be finite"
         )
-    return np.ascontiguousarray(points)
+    return np.ascontiguousarray(points, points.dtype.newbyteorder("="))
 
 
 @dataclass(frozen=True)
@@ -83,10 +92,13 @@ class FeatureSpace:
         if tau < 0:
             return -1.0
         kind = self.dtype.type
-        limit = kind(tau) * kind(tau)
-        while np.sqrt(limit) > tau:
+        largest = float(np.finfo(self.dtype).max)
+        if tau >= np.sqrt(largest):
+            return largest
+        limit = kind(tau * tau)
+        while float(np.sqrt(limit)) > tau:
             limit = np.nextafter(limit, kind(0))
-        while np.sqrt(np.nextafter(limit, kind(np.inf))) <= tau:
+        while float(np.sqrt(np.nextafter(limit, kind(np.inf)))) <= tau:
             limit = np.nextafter(limit, kind(np.inf))
         return float(limit)
 
@@ -156,6 +168,24 @@ class NeighbourGraph:
     n_train: int
     radius: float | None = None
 
+    def __post_init__(self) -> None:
+        n, ends = len(self.indices), self.indptr
+        if len(ends) < 1 or ends[0] != 0 or ends[-1] != n or (np.diff(ends) < 0).any() or len(self.distances) != n:
+            raise InputError("indptr, indices and distances of the neighbour graph do not fit together")
+        if n and int(self.indices.max()) >= self.n_train:
+            raise InputError(
+                f"the neighbour graph names record {self.indices.max()} of {self.n_train}, counting from 0"
+            )
+        rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        if not np.array_equal(np.lexsort((self.indices, self.distances, rows)), np.arange(n)):
+            raise InputError("the neighbours of each row of the graph must be sorted by distance, then by index")
+        by_index = np.lexsort((self.indices, rows))
+        twice = (np.diff(rows[by_index]) == 0) & (np.diff(self.indices[by_index].astype(np.int64)) == 0)
+        if twice.any():
+            raise InputError(f"row {rows[by_index][int(twice.argmax())]} of the neighbour graph has a neighbour twice")
+        if self.radius is not None:
+            _checks.number("radius", self.radius)
+
     @classmethod
     def from_csr(cls, matrix: object, radius: float | None = None) -> "NeighbourGraph":
         """From a sparse matrix (validation × training) whose stored entries are distances.
@@ -169,9 +199,7 @@ class NeighbourGraph:
 
         if not sparse.issparse(matrix):
             raise InputError(f"a neighbour graph must be a scipy sparse matrix, got {type(matrix).__name__}")
-        csr = sparse.csr_array(matrix, copy=True)
-        if csr.has_canonical_format is False:
-            csr.sum_duplicates()
+        csr = sparse.csr_array(matrix)
         data = csr.data.astype(np.float64) + 0.0
         rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
         if not np.isfinite(data).all():
@@ -180,8 +208,6 @@ class NeighbourGraph:
                 f"the neighbour graph has the distance {data[bad]} at row {rows[bad]}, column {csr.indices[bad]}"
             )
         order = np.lexsort((csr.indices, data, rows))
-        if radius is not None:
-            radius = _checks.number("radius", radius)
         return cls(
             indptr=csr.indptr.astype(np.int64),
             indices=csr.indices[order].astype(np.uint32),
@@ -261,7 +287,7 @@ def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | M
             f"X has {points.shape[1]} features and X_val has {queries.shape[1]}; they must have the same columns"
         )
     if X_val is None and points.shape[0] < 2:
-        raise InputError("X has one row and there is no X_val; a record cannot be its own neighbour")
+        raise InputError(ONE_RECORD)
     if points.dtype != queries.dtype:
         points, queries = points.astype(np.float64), queries.astype(np.float64)
     return _feature_space(points, queries, metric, excludes_self=X_val is None)
@@ -296,9 +322,15 @@ def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_sel
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())
         power = 2 if code == kernels.EUCLIDEAN else 1
-        if not reach < (float(np.finfo(points.dtype).max) / (4 * points.shape[1])) ** (1 / power):
+        limits = np.finfo(points.dtype)
+        if not reach < (float(limits.max) / (4 * points.shape[1])) ** (1 / power):
             raise InputError(
                 f"features as large as {reach:g} overflow {points.dtype} distances; scale the features, "
+                "or give float64 arrays"
+            )
+        if 0 < reach < float(limits.tiny) ** (1 / power) / float(limits.eps):
+            raise InputError(
+                f"features no larger than {reach:g} underflow {points.dtype} distances; scale the features, "
                 "or give float64 arrays"
             )
     tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
@@ -327,11 +359,11 @@ def _given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGrap
                 "when you build it"
             )
         return graph
-    matrix = as_floats(name, given)
+    matrix = as_floats(name, given, "distance")
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise InputError(f"{name} is an empty distance matrix of shape {matrix.shape}")
     if excludes_self and matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"X must be a square distance matrix when there is no X_val; got shape {matrix.shape}")
     if excludes_self and matrix.shape[0] < 2:
-        raise InputError("X has one row and there is no X_val; a record cannot be its own neighbour")
+        raise InputError(ONE_RECORD)
     return MatrixSpace(matrix, excludes_self)

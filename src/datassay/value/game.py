@@ -18,8 +18,8 @@ Weights = ArrayLike | Literal["balanced"] | None
 def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
     """Validation weights under which the majority class counts ``ratio`` times as much as the minority class.
 
-    Weight 1 for the smallest class, N_minority · ratio / N_class for every other one, as if the others had been
-    downsampled (thesis §1.10; SPEC §1).
+    Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
+    had been downsampled (thesis §1.10; SPEC §1).
 
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]
@@ -29,8 +29,7 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     if len(labels) == 0:
         raise InputError("y_val has no rows")
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    weight = sizes.min() * ratio / sizes
-    weight[sizes.argmin()] = 1.0
+    weight = np.where(sizes == sizes.min(), 1.0, sizes.min() * ratio / sizes)
     return np.asarray(weight[codes])
 
 
@@ -82,8 +81,9 @@ class Game:
         method: str,
         parameters: dict[str, Parameter],
         notes: tuple[str, ...] = (),
+        error: float | None = None,
     ) -> Values:
-        """The values as a result that says how they were obtained."""
+        """The values as a result that says how they were obtained; ``error`` bounds what each may be off by."""
         return Values(
             values=values,
             ids=self.inputs.ids,
@@ -91,6 +91,8 @@ class Game:
             parameters=parameters | self.told,
             labels=self.inputs.labels,
             notes=(*self.inputs.notes, *notes),
+            lower=None if error is None else values - error,
+            upper=None if error is None else values + error,
         )
 
 
@@ -109,7 +111,6 @@ def make_game(
     progress: Progress = None,
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
-    _checks.choice("metric", metric, ("euclidean", "cosine", "manhattan", "precomputed"))
     inputs = prepare(X, y, X_val, y_val, ids=ids)
     space = space_of(inputs, metric)
     if n_classes is None:
@@ -119,6 +120,7 @@ def make_game(
     told: dict[str, Parameter] = {
         "metric": metric,
         "n_classes": n_classes,
+        "validation": "each other" if X_val is None else "given",
         "n_validation": space.n_validation,
         "weights": weights if isinstance(weights, str) else (None if weights is None else "given"),
     }
@@ -142,6 +144,7 @@ def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray
     bad = ~(np.isfinite(given) & (given >= 0))
     if bad.any():
         raise InputError(f"weights must be finite and not negative; row {int(bad.argmax())} has {given[bad][0]}")
-    if given.sum() == 0:
+    if not given.any():
         raise InputError("weights are all zero; at least one validation point must count")
-    return given
+    # Only their proportions matter: brought near 1 by a power of two, exactly, no sum over- or underflows.
+    return np.ldexp(given, -int(np.frexp(given.max())[1]))

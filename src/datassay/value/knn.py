@@ -47,20 +47,23 @@ def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
 
 def ranks_for(tolerance: float, k: int) -> int:
     """Nearest neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (SPEC §1)."""
-    return max(k, math.ceil(1.0 / tolerance))
+    return max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
 
 
-def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, tuple[str, ...]]:
-    """How many of n ranks to look at, and the note that says so; all of them unless a tolerance is given."""
+def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, float | None]:
+    """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance."""
     if tolerance is None:
-        return n, ()
-    tolerance = _checks.number("tolerance", tolerance, above=0)
-    limit = ranks_for(tolerance, k)
-    if limit >= n:
-        return n, ()
-    return limit, (
+        return n, None
+    limit = ranks_for(_checks.number("tolerance", tolerance, above=0), k)
+    return (n, None) if limit >= n else (limit, 1.0 / limit)
+
+
+def _approximate(limit: int, error: float | None) -> tuple[str, ...]:
+    if error is None:
+        return ()
+    return (
         f"approximate, as asked: only the {limit} nearest neighbours were looked at; every value is within "
-        f"{1 / limit:.3g} of the exact one",
+        f"{error:.3g} of the exact one",
     )
 
 
@@ -140,7 +143,7 @@ def knn_shapley(
     )  # fmt: skip
     n = game.n_players
     used = min(k, n) if utility == "soft" else k  # erratum 1
-    limit, notes = _truncation(n, used, tolerance)
+    limit, error = _truncation(n, used, tolerance)
     step = 1.0 / np.maximum(used, np.arange(1, limit + 1))
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
@@ -162,7 +165,7 @@ def knn_shapley(
     if utility == "soft":
         total += game.by_class(*_soft_shift(game, used))
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(game.mean(total), "knn_shapley", told, notes)
+    return game.result(game.mean(total), "knn_shapley", told, _approximate(limit, error), error)
 
 
 def knn_loo(
@@ -288,16 +291,11 @@ def knn_banzhaf(
     )
     n = game.n_players
     chances = banzhaf_chances(k, n)
-    notes: tuple[str, ...] = ()
+    error: float | None = None
     if tolerance is not None:
-        tolerance = _checks.number("tolerance", tolerance, above=0)
-        limit = banzhaf_ranks(k, len(chances), tolerance)
+        limit = banzhaf_ranks(k, len(chances), _checks.number("tolerance", tolerance, above=0))
         if limit < len(chances):
-            notes = (
-                f"approximate, as asked: only the {limit} nearest neighbours were looked at; every value is within "
-                f"{_chance_of_fewer(limit - 1, k) / k:.3g} of the exact one",
-            )
-            chances = chances[:limit]
+            chances, error = chances[:limit], _chance_of_fewer(limit - 1, k) / k
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
@@ -309,7 +307,8 @@ def knn_banzhaf(
 
     total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
     total += game.by_class(_chance_of_fewer(n - 1, k) / k)
-    return game.result(game.mean(total), "knn_banzhaf", {"k": k, "utility": "fraction", "tolerance": tolerance}, notes)
+    told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
+    return game.result(game.mean(total), "knn_banzhaf", told, _approximate(len(chances), error), error)
 
 
 def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
@@ -364,8 +363,8 @@ def self_shapley(
     )
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
-    limit, notes = _truncation(n, used, tolerance)
-    ranks = np.arange(2.0, limit + 1)
+    limit, error = _truncation(n, used, tolerance)
+    ranks = np.arange(2.0, max(limit, 2) + 1)
     drop = 1.0 / (ranks * (ranks - 1.0))
     values = np.empty(n)
 
@@ -381,4 +380,4 @@ def self_shapley(
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)
         values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(values, "self_shapley", told, notes)
+    return game.result(values, "self_shapley", told, _approximate(limit, error), error)

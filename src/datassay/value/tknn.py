@@ -60,4 +60,5 @@ def tknn_shapley(
         )  # fmt: skip
 
     total = accumulate(game.space, WithinThreshold(tau), add, game.run)
-    return game.result(game.mean(total), "tknn_shapley", {"tau": tau})
+    alone = () if total.any() else (f"no training record lies within tau={tau:g} of a validation point",)
+    return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)

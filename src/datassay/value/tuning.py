@@ -1,7 +1,9 @@
 """Choosing k and τ by validation accuracy: one neighbour pass scores every candidate."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._version import __version__
 from datassay.neighbors import (
     DEFAULT_MEMORY,
     Distances,
@@ -19,7 +22,7 @@ from datassay.neighbors import (
     Ranked,
     collect,
 )
-from datassay.results import FrameKind, make_frame
+from datassay.results import FrameKind, check_axes, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
 
 if TYPE_CHECKING:
@@ -33,7 +36,11 @@ class Tuning:
     parameter: str
     candidates: NDArray[np.generic]
     scores: NDArray[np.float64]
-    best: float
+    best: int | float
+
+    def __post_init__(self) -> None:
+        self.candidates.setflags(write=False)
+        self.scores.setflags(write=False)
 
     def __repr__(self) -> str:
         return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
@@ -42,12 +49,16 @@ class Tuning:
         """Candidates and their accuracy as a data frame."""
         return make_frame({self.parameter: self.candidates, "accuracy": self.scores}, kind)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write candidates and their accuracy to a .parquet, .json or .csv file."""
+        header = {"kind": "tuning", "parameter": self.parameter, "best": self.best, "version": __version__}
+        return save_columns(path, header, {self.parameter: self.candidates, "accuracy": self.scores})
+
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw accuracy against the parameter, the best marked."""
-        from matplotlib.figure import Figure
-
         if ax is None:
-            ax = Figure(figsize=(6, 3.5), layout="constrained").add_subplot()
+            ax = new_axes(6, 3.5)
+        check_axes(ax)
         ax.plot(self.candidates.astype(float), self.scores, marker=".", color="#4477aa")
         ax.axvline(self.best, color="black", linewidth=0.8)
         ax.set_title(f"{self.parameter} = {self.best:g} predicts best ({self.scores.max():.1%})", loc="left")
@@ -101,7 +112,7 @@ def tune_k(
     collect(game.space, NearestRanking(depth), write, game.run)
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
-    return Tuning("k", ks, scores, float(ks[scores.argmax()]))
+    return Tuning("k", ks, scores, int(ks[scores.argmax()]))
 
 
 def tune_tau(
