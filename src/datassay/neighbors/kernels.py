@@ -2,7 +2,7 @@
 
 Distances: training points lie in tiles of ``TILE``, feature by feature, so that one instruction serves many
 points and every pair is summed over features in the same order: exact duplicates get equal distances, and the
-bits do not depend on tiling, threads or machine. (A BLAS product takes 0.55 to 0.7 of the time and promises neither.)
+bits do not depend on tiling, threads or machine. (A BLAS product would be half again as fast, and promises neither.)
 
 Ranking: a distance's bits, read as an integer, sort like the distance. The key, shortened to 32 bits or fewer, is
 packed with the index into one word and sorted by a stable radix sort; what the shortening made equal is put in
