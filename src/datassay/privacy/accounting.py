@@ -1,0 +1,212 @@
+"""How much privacy a release costs, and how much noise a budget allows.
+
+A :class:`Cost` says what was done: noise of some kind and scale, on a statistic that one record can move by so much,
+so many times over, on a sample or on everybody. Costs compose: privacy-loss distributions (the vetted dp-accounting
+library) are convolved, and where all of them are plain Gaussian noise the closed form of Gaussian differential
+privacy is exact and used instead.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+Noise = Literal["gaussian", "discrete gaussian", "laplace", "discrete laplace"]
+NOISES: tuple[str, ...] = get_args(Noise)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Noise of one kind, added ``count`` times to a statistic that one record moves by at most ``sensitivity``.
+
+    ``scale`` is the deviation of Gaussian noise or the scale of Laplace noise. ``sampling`` is the chance with which a
+    record takes part each time, freshly drawn.
+    """
+
+    noise: Noise
+    scale: float
+    sensitivity: float = 1.0
+    count: int = 1
+    sampling: float = 1.0
+    neighbours: Neighbours = "add-remove"
+
+    def __post_init__(self) -> None:
+        _checks.choice("noise", self.noise, NOISES)
+        _checks.choice("neighbours", self.neighbours, NEIGHBOURS)
+        _checks.number("scale", self.scale, above=0)
+        _checks.number("sensitivity", self.sensitivity, above=0)
+        _checks.integer("count", self.count, at_least=1)
+        _checks.number("sampling", self.sampling, above=0, at_most=1)
+        if self.noise.startswith("discrete") and self.sensitivity != int(self.sensitivity):
+            raise InputError(f"sensitivity must be a whole number for {self.noise} noise, got {self.sensitivity}")
+        if self.neighbours == "replace" and self.sampling < 1 and self.noise != "gaussian":
+            raise InputError("with sampling, replaced records are accounted for Gaussian noise only")
+
+    def to_dict(self) -> dict[str, str | float | int]:
+        """The cost as plain values."""
+        return asdict(self)
+
+
+def check_delta(delta: object) -> float:
+    """δ strictly between 0 and 1."""
+    return _checks.number("delta", delta, above=0, below=1)
+
+
+def check_epsilon(epsilon: object) -> float:
+    """ε above 0."""
+    return _checks.number("epsilon", epsilon, above=0)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """δ(ε) of Gaussian differential privacy with parameter μ: Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2).
+
+    >>> round(gaussian_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    # The second term is computed in logarithms: e^ε alone may overflow.
+    return max(0.0, float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2))))
+
+
+def _gaussian_mu(costs: Sequence[Cost]) -> float | None:
+    """μ of the composition if it is exactly Gaussian, else None."""
+    if not costs or any(cost.noise != "gaussian" or cost.sampling < 1 for cost in costs):
+        return None
+    return math.sqrt(sum(cost.count * (cost.sensitivity / cost.scale) ** 2 for cost in costs))
+
+
+def _distribution(cost: Cost, step: float) -> "PrivacyLossDistribution":
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    if cost.noise == "gaussian":
+        # Where a replaced record is sampled, the worst case moves from one side of zero to the other.
+        replaced = cost.neighbours == "replace" and cost.sampling < 1
+        relation = NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
+        one = pld.from_gaussian_mechanism(
+            cost.scale,
+            cost.sensitivity,
+            value_discretization_interval=step,
+            sampling_prob=cost.sampling,
+            neighboring_relation=relation,
+        )
+    elif cost.noise == "discrete gaussian":
+        one = pld.from_discrete_gaussian_mechanism(
+            cost.scale,
+            int(cost.sensitivity),
+            value_discretization_interval=step,
+            sampling_prob=cost.sampling,
+            use_connect_dots=True,
+        )
+    elif cost.noise == "laplace":
+        one = pld.from_laplace_mechanism(
+            cost.scale, cost.sensitivity, value_discretization_interval=step, sampling_prob=cost.sampling
+        )
+    else:
+        one = pld.from_discrete_laplace_mechanism(
+            1.0 / cost.scale,
+            int(cost.sensitivity),
+            value_discretization_interval=step,
+            sampling_prob=cost.sampling,
+            use_connect_dots=True,
+        )
+    return one.self_compose(cost.count) if cost.count > 1 else one
+
+
+def _compose(costs: Sequence[Cost]) -> "PrivacyLossDistribution":
+    # All must be rounded to the same grid: fine enough that rounding up, each time, adds next to nothing.
+    step = max(1e-6, min([1e-4, *(cost.sensitivity / cost.scale / 100 for cost in costs)]))
+    total = _distribution(costs[0], step)
+    for cost in costs[1:]:
+        total = total.compose(_distribution(cost, step))
+    return total
+
+
+def accountant_of(costs: Sequence[Cost]) -> str:
+    """The name of the accountant used for these costs."""
+    return "Gaussian differential privacy (closed form)" if _gaussian_mu(costs) else "privacy-loss distributions"
+
+
+def total_delta(costs: Sequence[Cost], epsilon: float) -> float:
+    """The smallest δ for which all these costs together are (ε, δ)-differentially private."""
+    if not costs:
+        return 0.0
+    mu = _gaussian_mu(costs)
+    if mu is not None:
+        return gaussian_delta(mu, epsilon)
+    return float(_compose(costs).get_delta_for_epsilon(epsilon))
+
+
+def total_epsilon(costs: Sequence[Cost], delta: float) -> float:
+    """The smallest ε for which all these costs together are (ε, δ)-differentially private.
+
+    >>> one = Cost("gaussian", scale=10.0)
+    >>> four = Cost("gaussian", scale=10.0, count=4)
+    >>> total_epsilon([four], 1e-5) == total_epsilon([one] * 4, 1e-5)
+    True
+    """
+    delta = check_delta(delta)
+    if not costs:
+        return 0.0
+    mu = _gaussian_mu(costs)
+    if mu is None:
+        return float(_compose(costs).get_epsilon_for_delta(delta))
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(mu, high) > delta:
+        high *= 2
+    return _bisect(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, high)
+
+
+def _bisect(holds: Callable[[float], bool], low: float, high: float, precision: float = 1e-12) -> float:
+    """The smallest number (nearly, and never too small) between ``low`` and ``high`` for which ``holds`` is true."""
+    while high - low > precision * max(1.0, high):
+        middle = (low + high) / 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def calibrate(
+    noise: Noise,
+    epsilon: float,
+    delta: float,
+    *,
+    sensitivity: float = 1.0,
+    count: int = 1,
+    sampling: float = 1.0,
+    neighbours: Neighbours = "add-remove",
+) -> Cost:
+    """The least noise that keeps ``count`` releases (ε, δ)-differentially private, to 0.01% and never too little.
+
+    >>> cost = calibrate("discrete gaussian", 0.1, 1e-4, count=200, sampling=0.01)
+    >>> round(cost.scale, 2)
+    3.62
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+
+    def cost(scale: float) -> Cost:
+        return Cost(noise, scale, sensitivity, count, sampling, neighbours)
+
+    def holds(scale: float) -> bool:
+        return total_delta([cost(scale)], epsilon) <= delta
+
+    cost(1.0)
+    high = sensitivity * max(1.0, math.sqrt(count)) / min(1.0, epsilon)
+    while not holds(high):
+        high *= 2
+    low = high / 2
+    while low > 1e-6 and holds(low):
+        high, low = low, low / 2
+    return cost(_bisect(holds, low, high, precision=1e-4))

@@ -1,0 +1,54 @@
+"""What a private release promises, in one small record that an auditor can check."""
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Neighbours = Literal["add-remove", "replace"]
+Audience = Literal["public", "owner", "owner, no collusion"]
+NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
+AUDIENCES: tuple[Audience, ...] = ("public", "owner", "owner, no collusion")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(ε, δ)-differential privacy of a release, with all that gives the two numbers their meaning.
+
+    Attributes
+    ----------
+    mechanism
+        What was released and with which noise.
+    epsilon, delta, neighbours
+        The promise: data sets that differ by one record added or removed (``add-remove``) or replaced (``replace``)
+        lead to any set of outputs with probabilities within e^ε of each other, up to δ.
+    accountant
+        How ε was computed.
+    sampling
+        Chance with which each record took part (Poisson subsampling); 1 for all of them.
+    audience
+        Who may see it: ``public``; ``owner`` (each owner sees what concerns their own record, and any number of
+        owners may put their heads together: joint differential privacy); or ``owner, no collusion``.
+    certified
+        True if the promise is proven for what was done; False for noise "as published".
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    accountant: str
+    sampling: float = 1.0
+    audience: Audience = "public"
+    certified: bool = True
+
+    def __str__(self) -> str:
+        change = "one record added or removed" if self.neighbours == "add-remove" else "one record replaced"
+        sampled = f", each record sampled with chance {self.sampling:g}" if self.sampling < 1 else ""
+        proof = "" if self.certified else " AS PUBLISHED, NOT CERTIFIED"
+        return (
+            f"(ε = {self.epsilon:.4g}, δ = {self.delta:.3g})-differential privacy for {change}{proof}; {self.mechanism}"
+            f"{sampled}; accounted by {self.accountant}; for: {self.audience}"
+        )
+
+    def to_dict(self) -> dict[str, str | float | bool]:
+        """The guarantee as plain values."""
+        return asdict(self)
