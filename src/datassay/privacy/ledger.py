@@ -1,0 +1,274 @@
+"""The ledger: one durable record of every private release, that refuses to overspend.
+
+A ledger is an SQLite file. It is asked *before* any noise is drawn: in one transaction it composes the cost of
+everything released so far with what is asked for, and either writes the new spending down, durably, or refuses. A
+crash after that leaves the budget spent and nothing released. A release that was completed is served again from the
+ledger at no cost instead of being drawn anew.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
+from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+
+APPLICATION_ID = 0x64615373  # «daSs», in the file's header
+VERSION = 1
+WAIT_SECONDS = 120
+
+_SCHEMA = """
+CREATE TABLE settings (epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL, created TEXT NOT NULL);
+CREATE TABLE releases (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  dataset TEXT NOT NULL,
+  request TEXT NOT NULL,
+  mechanism TEXT NOT NULL,
+  audience TEXT NOT NULL,
+  costs TEXT NOT NULL,
+  spent TEXT NOT NULL,
+  released TEXT,
+  result TEXT
+);
+CREATE INDEX by_request ON releases (dataset, request);
+"""
+
+
+class BudgetExceededError(InputError):
+    """A release was refused because it would spend more than the ledger allows; nothing was drawn."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One line of the ledger. ``released`` is None if the noise was paid for and never delivered."""
+
+    number: int
+    dataset: str
+    request: str
+    mechanism: str
+    audience: str
+    costs: tuple[Cost, ...]
+    spent: str
+    released: str | None
+    result: str | None
+
+
+class Ledger:
+    """A budget of (ε, δ) for the people in a data set, and the record of what was spent of it.
+
+    Parameters
+    ----------
+    path
+        The ledger's file; made if it does not exist.
+    epsilon, delta
+        The budget of a new ledger. An existing one keeps its own, and it is an error to name another.
+    neighbours
+        What one person's contribution is: a record ``add-remove`` d, or ``replace`` d.
+
+    All releases in a ledger share its budget, whatever version of the data they were made from: else adding one record
+    would give a new budget for the old ones.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from datassay.privacy import Cost, Ledger
+    >>> ledger = Ledger(pathlib.Path(tempfile.mkdtemp()) / "market.ledger", epsilon=1.0, delta=1e-5)
+    >>> number = ledger.spend("data-1", "question-1", [Cost("gaussian", 5.0)], "noisy counts", "public")
+    >>> ledger.complete(number, "[3, 4]")
+    >>> ledger.find("data-1", "question-1").result
+    '[3, 4]'
+    >>> 0 < ledger.remaining() < 1.0
+    True
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        epsilon: float | None = None,
+        delta: float | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> None:
+        self.path = Path(path)
+        if neighbours is not None:
+            _checks.choice("neighbours", neighbours, NEIGHBOURS)
+        if epsilon is not None:
+            epsilon = check_epsilon(epsilon)
+        if delta is not None:
+            delta = check_delta(delta)
+        if not self.path.exists():
+            if epsilon is None or delta is None:
+                raise InputError(f"there is no ledger {str(path)!r}; a new one needs a budget: epsilon and delta")
+            self._create(epsilon, delta, neighbours or "add-remove")
+        with self._open() as connection:
+            row = connection.execute("SELECT epsilon, delta, neighbours FROM settings").fetchone()
+        self.epsilon: float = row[0]
+        self.delta: float = row[1]
+        self.neighbours: Neighbours = row[2]
+        for name, given, kept in (
+            ("epsilon", epsilon, self.epsilon),
+            ("delta", delta, self.delta),
+            ("neighbours", neighbours, self.neighbours),
+        ):
+            if given is not None and given != kept:
+                raise InputError(
+                    f"the ledger {str(path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
+                )
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, neighbours={self.neighbours!r})"
+
+    def _create(self, epsilon: float, delta: float, neighbours: Neighbours) -> None:
+        """Make the file whole beside its place and link it there: two processes cannot both make it."""
+        if not self.path.parent.is_dir():
+            raise InputError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        try:
+            connection = sqlite3.connect(temporary)
+            try:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.executescript(_SCHEMA)
+                now = _now()
+                connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?)", (epsilon, delta, neighbours, now))
+                connection.commit()
+            finally:
+                connection.close()
+            with suppress(FileExistsError):  # somebody was quicker: theirs is opened and its budget compared
+                os.link(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a file that is certainly a ledger; anything else is refused and left as it is."""
+        foreign = InputError(f"{str(self.path)!r} is not a datassay ledger, or is damaged; it was left as it is")
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(100)
+        except OSError as error:
+            raise InputError(f"cannot open the ledger {str(self.path)!r}: {error}") from None
+        if (
+            len(head) < 100
+            or not head.startswith(b"SQLite format 3\0")
+            or head[68:72] != APPLICATION_ID.to_bytes(4, "big")
+        ):
+            raise foreign
+        connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+        try:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+                    raise InputError(f"the ledger {str(self.path)!r} was made by another version of datassay")
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                    raise InputError(f"the ledger {str(self.path)!r} is busy; try again") from None
+                raise foreign from None
+            yield connection
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error)):
+                raise InputError(f"the ledger {str(self.path)!r} stayed busy for {WAIT_SECONDS} s; try again") from None
+            raise InputError(f"the ledger {str(self.path)!r} cannot be used: {error}") from None
+        finally:
+            connection.close()
+
+    def spend(self, dataset: str, request: str, costs: Sequence[Cost], mechanism: str, audience: str) -> int:
+        """Pay for a release before its noise is drawn; the number of its line, or :class:`BudgetExceededError`."""
+        for cost in costs:
+            if cost.neighbours != self.neighbours:
+                raise InputError(
+                    f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
+                    f"is kept for {self.neighbours!r}"
+                )
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")  # nobody else can spend until this is written or given up
+            try:
+                before = self._costs(connection)
+                needed = total_epsilon([*before, *costs], self.delta)
+                if needed > self.epsilon:
+                    held = total_epsilon(before, self.delta)
+                    raise BudgetExceededError(
+                        f"the ledger {str(self.path)!r} refuses this release: it would bring ε from {held:.4g} to "
+                        f"{needed:.4g} at δ = {self.delta:g}, and the budget is {self.epsilon:g}. Nothing was drawn"
+                    )
+                _reached("before spending")
+                written = connection.execute(
+                    "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (dataset, request, mechanism, audience, json.dumps([cost.to_dict() for cost in costs]), _now()),
+                )
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        _reached("after spending")
+        assert written.lastrowid is not None
+        return written.lastrowid
+
+    def complete(self, number: int, result: str) -> None:
+        """Keep the result of a release that was paid for, so that it can be served again."""
+        with self._open() as connection:
+            done = connection.execute(
+                "UPDATE releases SET released = ?, result = ? WHERE number = ? AND released IS NULL",
+                (_now(), result, number),
+            )
+        if done.rowcount != 1:
+            raise InputError(f"the ledger has no unfinished release number {number}")
+
+    def find(self, dataset: str, request: str) -> Release | None:
+        """The completed release that answers this request, if there is one."""
+        return next(
+            (line for line in self.releases() if (line.dataset, line.request) == (dataset, request) and line.released),
+            None,
+        )
+
+    def releases(self) -> list[Release]:
+        """Every line, in the order of spending."""
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT number, dataset, request, mechanism, audience, costs, spent, released, result FROM releases "
+                "ORDER BY number"
+            ).fetchall()
+        names = ("number", "dataset", "request", "mechanism", "audience", "costs", "spent", "released", "result")
+        lines = [dict(zip(names, row, strict=True)) for row in rows]
+        return [Release(**{**line, "costs": tuple(Cost(**c) for c in json.loads(line["costs"]))}) for line in lines]
+
+    def _costs(self, connection: sqlite3.Connection) -> list[Cost]:
+        rows = connection.execute("SELECT costs FROM releases ORDER BY number").fetchall()
+        return [Cost(**cost) for (costs,) in rows for cost in json.loads(costs)]
+
+    def spent(self) -> float:
+        """ε of everything released so far, at the ledger's δ."""
+        with self._open() as connection:
+            return total_epsilon(self._costs(connection), self.delta)
+
+    def remaining(self) -> float:
+        """What is left of ε. Composition is not addition: a release may cost less than its own ε."""
+        return max(0.0, self.epsilon - self.spent())
+
+    def to_dict(self) -> dict[str, object]:
+        """The whole ledger as plain values, for export as JSON."""
+        return {
+            "path": str(self.path),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "spent": self.spent(),
+            "releases": [{**vars(line), "costs": [cost.to_dict() for cost in line.costs]} for line in self.releases()],
+        }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# Tests put a fault here, to kill the process at a chosen moment.
+_reached: Callable[[str], None] = lambda moment: None  # noqa: E731

@@ -1,0 +1,205 @@
+"""The ledger: durable, atomic across processes, and never overspent, whatever dies when."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from datassay import InputError
+from datassay.privacy import BudgetExceededError, Cost, Ledger, total_epsilon
+
+COST = Cost("gaussian", 20.0)
+
+
+def spend(ledger, request="q", costs=(COST,)):
+    return ledger.spend("data", request, costs, "noisy counts", "public")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "market.ledger"
+
+
+def test_what_is_spent_is_the_composition_of_every_release(path):
+    ledger = Ledger(path, epsilon=2.0, delta=1e-5)
+    other = Cost("discrete gaussian", 15.0, count=3, sampling=0.2)
+    spend(ledger, "a")
+    spend(ledger, "b", [other])
+    assert ledger.spent() == total_epsilon([COST, other], 1e-5)
+    assert ledger.remaining() == pytest.approx(2.0 - ledger.spent())
+    assert [line.costs for line in ledger.releases()] == [(COST,), (other,)]
+
+
+def test_the_budget_is_used_up_to_the_last_release_that_fits(path):
+    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+    fits = 0
+    while total_epsilon([COST] * (fits + 1), 1e-5) <= 1.0:
+        fits += 1
+    for i in range(fits):
+        spend(ledger, str(i))
+    with pytest.raises(BudgetExceededError, match=r"would bring ε from .* and the budget is 1. Nothing was drawn"):
+        spend(ledger, "one more")
+    assert len(ledger.releases()) == fits
+    assert ledger.spent() <= 1.0
+
+
+def test_a_completed_release_is_found_again_and_an_unfinished_one_is_not(path):
+    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+    number = spend(ledger)
+    assert ledger.find("data", "q") is None
+    ledger.complete(number, "[1, 2]")
+    assert Ledger(path).find("data", "q").result == "[1, 2]"
+    assert ledger.find("other data", "q") is None
+    with pytest.raises(InputError, match="no unfinished release number 1"):
+        ledger.complete(number, "[9, 9]")
+    assert ledger.find("data", "q").result == "[1, 2]"
+
+
+def test_a_ledger_keeps_its_budget(path):
+    Ledger(path, epsilon=1.0, delta=1e-5, neighbours="replace")
+    again = Ledger(path)
+    assert (again.epsilon, again.delta, again.neighbours) == (1.0, 1e-5, "replace")
+    Ledger(path, epsilon=1.0, delta=1e-5)
+    for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"neighbours": "add-remove"}):
+        with pytest.raises(InputError, match="a budget is never changed"):
+            Ledger(path, **other)
+    with pytest.raises(InputError, match="kept for 'replace'"):
+        spend(again)
+
+
+def test_the_export_is_json(path):
+    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+    ledger.complete(spend(ledger), "[5]")
+    told = json.loads(json.dumps(ledger.to_dict()))
+    assert told["releases"][0]["costs"][0]["scale"] == 20.0
+    assert told["spent"] == ledger.spent()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "a new one needs a budget"),
+        ({"epsilon": 1.0}, "a new one needs a budget"),
+        ({"epsilon": 0, "delta": 1e-5}, "epsilon must be"),
+        ({"epsilon": 1, "delta": 1}, "delta must be"),
+        ({"epsilon": 1, "delta": 0.1, "neighbours": "x"}, "neighbours must be one of"),
+    ],
+)
+def test_a_bad_budget_makes_no_ledger(path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        Ledger(path, **arguments)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(InputError, match="does not exist; no ledger was made"):
+        Ledger(tmp_path / "gone" / "l", epsilon=1, delta=0.1)
+
+
+class TestForeignFiles:
+    def test_anything_else_is_refused_and_left_as_it_is(self, path):
+        database = sqlite3.connect(path)
+        database.execute("CREATE TABLE t (a)")
+        database.commit()
+        database.close()
+        contents = [b"", b"hello", b"SQLite format 3\0" + b"x" * 200, path.read_bytes()]
+        for content in contents:
+            path.write_bytes(content)
+            with pytest.raises(InputError, match="is not a datassay ledger, or is damaged"):
+                Ledger(path, epsilon=1.0, delta=1e-5)
+            assert path.read_bytes() == content
+
+    def test_a_truncated_ledger_is_refused_and_left_as_it_is(self, path):
+        ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+        for i in range(3):
+            spend(ledger, str(i))
+        whole = path.read_bytes()
+        for size in (50, 99, 100, 3000, len(whole) - 4096, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            with pytest.raises(InputError, match="damaged|cannot be used"):
+                spend(Ledger(path, epsilon=1.0, delta=1e-5), "more")
+            assert path.read_bytes() == whole[:size]
+
+    def test_another_version_is_refused(self, path):
+        Ledger(path, epsilon=1.0, delta=1e-5)
+        database = sqlite3.connect(path)
+        database.execute("PRAGMA user_version = 99")
+        database.close()
+        with pytest.raises(InputError, match="another version"):
+            Ledger(path)
+
+
+RACER = """
+import sys
+from datassay.privacy import BudgetExceededError, Cost, Ledger
+path, name = sys.argv[1:]
+ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+sys.stdin.readline()
+for i in range(3):
+    try:
+        print("spent", ledger.spend("data", f"{name}-{i}", [Cost("gaussian", 20.0)], "m", "public"))
+    except BudgetExceededError:
+        print("refused")
+"""
+
+
+def test_sixteen_processes_racing_for_the_budget_never_overspend(path):
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACER, str(path), str(i)], stdin=-1, stdout=-1, stderr=-1, text=True)
+        for i in range(16)
+    ]
+    answers = []
+    for racer in racers:  # all of them make or open the same ledger, and wait
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    for racer in racers:
+        out, err = racer.communicate(timeout=120)
+        assert racer.returncode == 0, err
+        answers += out.split("\n")[:-1]
+    fits = 0
+    while total_epsilon([COST] * (fits + 1), 1e-5) <= 1.0:
+        fits += 1
+    assert 0 < fits < 48
+    assert len(answers) == 48
+    numbers = [int(answer.split()[1]) for answer in answers if answer.startswith("spent")]
+    assert len(numbers) == len(set(numbers)) == fits
+    ledger = Ledger(path)
+    assert len(ledger.releases()) == fits
+    assert ledger.spent() <= 1.0
+
+
+DYING = """
+import os, sys
+from datassay.privacy import Cost, Ledger, ledger as module
+path, moment = sys.argv[1:]
+module._reached = lambda here: os.kill(os.getpid(), 9) if here == moment else None
+ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+number = ledger.spend("data", "q", [Cost("gaussian", 20.0)], "m", "public")
+print("noise")  # only now may noise be drawn
+ledger.complete(number, "[1]")
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "noise", "lines"), [("before spending", 0, 0), ("after spending", 0, 1), ("", 1, 1)]
+)
+def test_a_process_killed_at_any_moment_never_has_noise_that_was_not_paid_for(path, moment, noise, lines):
+    died = subprocess.run([sys.executable, "-c", DYING, str(path), moment], capture_output=True, text=True)
+    assert died.returncode == (-9 if moment else 0)
+    assert died.stdout.count("noise") == noise
+    ledger = Ledger(path)
+    assert len(ledger.releases()) == lines >= noise
+    assert (ledger.spent() > 0) == (lines > 0)
+    spend(ledger, "after")  # the ledger is as good as before
+
+
+def test_copies_do_not_share_a_budget_by_accident(path, tmp_path):
+    """A copy is another file: the ledger protects what goes through it, and says where it is."""
+    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+    shutil.copy(path, tmp_path / "copy.ledger")
+    assert str(path) in repr(ledger)
+    assert os.fspath(Ledger(tmp_path / "copy.ledger").path) != os.fspath(path)
