@@ -162,9 +162,21 @@ class TestFrames:
 
     def test_labels_in_another_order_than_their_rows_are_refused(self):
         frame = self.frame.set_axis(["r", "s", "t"])
-        with pytest.raises(da.InputError, match=r"y has the index of X in another order; align it first: y.loc"):
+        with pytest.raises(da.InputError, match=r"y has another index than X; align them first"):
             da.knn_shapley(frame, pd.Series(Y, ["t", "s", "r"]), self.validation, Y_VAL)
         da.knn_shapley(frame, pd.Series(Y, ["r", "s", "t"]), self.validation, Y_VAL)
+        with pytest.raises(da.InputError, match=r"y.to_numpy\(\) to match them by position"):
+            da.knn_shapley(self.frame, pd.Series(Y, [1, 2, 3]), self.validation, Y_VAL)
+
+    def test_missing_values_of_pandas_are_missing(self):
+        with pytest.raises(da.InputError, match="y has no label at row 1"):
+            da.knn_shapley(self.frame, pd.Series(["a", None, "b"], dtype="string"), self.validation, Y_VAL)
+        with pytest.raises(da.InputError, match="ids is missing at row 0"):
+            da.knn_shapley(self.frame, Y, self.validation, Y_VAL, ids=pd.Series([None, "b", "c"], dtype="string"))
+
+    def test_whole_numbers_that_floats_cannot_hold_are_refused(self):
+        with pytest.raises(da.InputError, match="column 'width' of X has whole numbers beyond 2"):
+            da.knn_shapley(self.frame.assign(width=[2**60, 2**60 + 1, 2**60 + 2]), Y, self.validation, Y_VAL)
 
     def test_a_slice_keeps_its_place_in_the_index(self):
         values = da.knn_shapley(pd.concat([self.frame] * 3, ignore_index=True).iloc[4:7], Y, self.validation, Y_VAL)

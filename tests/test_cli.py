@@ -150,6 +150,40 @@ def test_a_name_with_a_comma_can_be_ignored(files):
     np.testing.assert_array_equal(da.load_result("v.json").values, da.knn_shapley(table).values)
 
 
+def test_a_column_of_one_file_only_can_be_ignored(files):
+    pd.read_csv("val.csv").assign(extra=1).to_csv("more.csv", index=False)
+    with pytest.raises(da.InputError, match="more.csv has the column 'extra' that the training data lacks"):
+        run("value", "train.csv", "-l", "income", "--id", "id", "--validation", "more.csv")
+    for name in ("extra", "region,extra"):
+        assert (
+            run(
+                "value", "train.csv", "-l", "income", "--id", "id", "--validation", "more.csv", "--ignore", name
+            ).exit_code
+            == 0
+        )
+    with pytest.raises(da.InputError, match="there is no column 'nothing'"):
+        run("value", "train.csv", "-l", "income", "--id", "id", "--validation", "val.csv", "--ignore", "nothing")
+
+
+def test_a_data_set_by_name_is_not_overwritten_and_a_folder_does_not_hide_one(files, monkeypatch):
+    (files / "sets").mkdir()
+    (files / "census").mkdir()
+    pd.read_csv("train.csv").drop(columns="id").to_parquet("sets/mine.parquet")
+    monkeypatch.setenv("DATASSAY_DATA", str(files / "sets"))
+    before = (files / "sets" / "mine.parquet").read_bytes()
+    for arguments in (["value", "mine", "-l", "income"], ["datasets", "mine"]):
+        with pytest.raises(da.InputError, match="is an input; writing there would overwrite"):
+            run(*arguments, "-o", "sets/mine.parquet")
+    assert (files / "sets" / "mine.parquet").read_bytes() == before
+    assert run("value", "census", "-q").exit_code == 0
+
+
+def test_truth_may_be_written_yes_and_no(files):
+    frame = pd.read_csv("train.csv")
+    frame.assign(bad=np.where(np.arange(len(frame)) % 7, "No", "Yes")).to_csv("t.csv", index=False)
+    assert "Finding 'bad'" in run("value", "t.csv", "-l", "income", "--id", "id", "--truth", "bad").output
+
+
 def test_what_a_written_data_set_says_to_do_works(files):
     told = run("datasets", "census", "-n", "60", "-o", "c.csv").output.splitlines()[-1]
     result = run(*told.removeprefix("Value it: datassay ").split(), "-q", "-o", "v.json")

@@ -128,7 +128,7 @@ def test_codes_with_leading_zeros_are_text_or_categories_as_asked(tmp_path):
     assert da.read_table(file, label="y", text="categorical")["code"][7] == "00007"
 
 
-@pytest.mark.parametrize("words", [("yes", "no"), ("t", "f"), ("true", "false"), ("Y", "N"), ("on", "off")])
+@pytest.mark.parametrize("words", [("yes", "no"), ("t", "f"), ("Y", "N"), ("on", "off")])
 def test_words_for_true_and_false_stay_the_words_of_the_file(tmp_path, words):
     text = "own,x,y\n" + "".join(f"{words[i % 2]},{i},{words[i // 2 % 2]}\n" for i in range(40))
     train = da.read_table(csv(tmp_path, text, "train.csv"), label="y")
@@ -140,6 +140,65 @@ def test_words_for_true_and_false_stay_the_words_of_the_file(tmp_path, words):
                             "if it identifies rows, name it as id",
                             "column 'x' of val.csv holds a different whole number in every row and is used as a feature; "
                             "if it identifies rows, name it as id")  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
+def test_true_and_false_are_the_same_in_every_format(tmp_path, words):
+    frame = pd.DataFrame({"x": [1.5, 2.5, 3.5, 4.5], "y": [True, False, True, False]})
+    frame.to_parquet(tmp_path / "train.parquet")
+    train = da.read_table(tmp_path / "train.parquet", label="y")
+    text = "x,y\n" + "".join(f"{i}.5,{words[i % 2]}\n" for i in range(4))
+    validation = da.read_table(csv(tmp_path, text), like=train)
+    assert validation.labels.tolist() == ["True", "False", "True", "False"]
+
+
+def test_blanks_around_cells_do_not_count(tmp_path):
+    table = da.read_table(csv(tmp_path, "age, job , y\n40, ?, >50K\n ?, cook, <=50K\n31, cook , >50K\n"), label="y")
+    assert table.features == ("age", "job")
+    assert table["job"].tolist() == [None, "cook", "cook"]
+    assert table.labels.tolist() == [">50K", "<=50K", ">50K"]
+    assert table.columns["age"].missing.tolist() == [False, True, False]
+    assert table.columns["age"].kind == "numeric"
+
+
+def test_dates_are_iso_and_nothing_is_guessed(tmp_path):
+    iso = da.read_table(csv(tmp_path, "d,y\n2020-02-03,0\n,1\n2020-02-04T12:00,0\n"), label="y")
+    np.testing.assert_allclose(iso["d"], [18295, np.nan, 18296.5])
+    other = da.read_table(csv(tmp_path, "d,y\n01/02/2020,0\n02/03/2020,1\n"), label="y")
+    assert other.columns["d"].kind == "categorical"
+    with pytest.raises(da.InputError, match=r"'d' of t.csv holds dates but for 'soon' \(first at row 5"):
+        da.read_table(
+            csv(tmp_path, "d,y\n" + "".join(f"2020-01-0{i},0\n" for i in range(1, 6)) + "soon,1\n"), label="y"
+        )
+    with pytest.raises(da.InputError, match="a date that does not exist"):
+        da.read_table(csv(tmp_path, "d,y\n2020-13-01,0\n"), label="y")
+    kept = da.read_table(csv(tmp_path, "d,y\n2020-02-03,0\n2020-02-04,1\n"), label="y", categorical=["d"])
+    assert kept["d"].tolist() == ["2020-02-03", "2020-02-04"]
+
+
+def test_several_stray_words_are_still_no_categories(tmp_path):
+    rows = "".join(f"{18 + i % 30},{i % 2}\n" for i in range(1000)) + "n.a.,1\nunknown,0\n"
+    with pytest.raises(da.InputError, match="'age' of t.csv holds numbers but for 'n.a.', 'unknown'"):
+        da.read_table(csv(tmp_path, "age,y\n" + rows), label="y")
+    with pytest.raises(da.InputError, match="but for '1_000'"):
+        da.read_table(csv(tmp_path, "a\n" + "\n".join(map(str, range(14))) + "\n1_000\n"))
+
+
+def test_headers_may_be_as_odd_as_csv_allows(tmp_path):
+    assert da.read_table(csv(tmp_path, '"a;b;c;\nb",y\n1,2\n3,4\n')).features == ("a;b;c;\nb", "y")
+    with pytest.raises(da.InputError, match="'A' and 'a' of t.csv differ only in case"):
+        da.read_table(csv(tmp_path, "A,a,y\n1,2,3\n"))
+
+
+def test_text_files_may_be_compressed(tmp_path):
+    (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a|b\n1|2\n"))
+    assert da.read_table(tmp_path / "t.txt.gz").features == ("a", "b")
+
+
+def test_utf_16_is_named(tmp_path):
+    (tmp_path / "u.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
+    with pytest.raises(da.InputError, match="cannot read u.csv: it is UTF-16; save it as UTF-8"):
+        da.read_table(tmp_path / "u.csv")
 
 
 def test_no_line_is_taken_for_a_comment_or_a_title(tmp_path):
@@ -206,15 +265,33 @@ class TestPandasIndex:
             assert table.ids.tolist() == ids
 
     def test_the_index_in_a_parquet_file_is_the_id(self, tmp_path):
+        named = self.frame.set_index(pd.Index(["p", "q", "r", "s"], name="person"))
         for part, ids in (
-            (self.frame[self.frame.a > 2], [2, 3]),
-            (self.frame.iloc[[3, 0]], [3, 0]),
+            (self.frame.iloc[[3, 0, 2]], [3, 0, 2]),
             (self.frame, [0, 1, 2, 3]),
+            (named, ["p", "q", "r", "s"]),
         ):
             part.to_parquet(tmp_path / "t.parquet")
-            table = da.read_table(tmp_path / "t.parquet", label="y")
-            assert table.features == ("a",)
-            assert table.ids.tolist() == ids
+            for source in (tmp_path / "t.parquet", pa.Table.from_pandas(part)):
+                table = da.read_table(source, label="y")
+                assert table.features == ("a",)
+                assert table.ids.tolist() == ids
+
+    def test_a_range_kept_as_metadata_is_not_believed_after_a_sort(self):
+        turned = pa.Table.from_pandas(self.frame.iloc[2:]).sort_by([("a", "descending")])
+        assert da.read_table(turned, label="y").ids.tolist() == [0, 1]
+
+    def test_an_index_of_several_levels_is_set_aside_with_a_note(self, tmp_path):
+        self.frame.set_index([["p", "p", "q", "q"], [1, 2, 1, 2]]).to_parquet(tmp_path / "t.parquet")
+        table = da.read_table(tmp_path / "t.parquet", label="y")
+        assert table.features == ("a",)
+        assert "is set aside" in table.notes[0]
+
+    def test_the_index_in_a_csv_file_is_the_id(self, tmp_path):
+        self.frame.iloc[[3, 0]].to_csv(tmp_path / "t.csv")
+        table = da.read_table(tmp_path / "t.csv", label="y")
+        assert table.features == ("a",)
+        assert table.ids.tolist() == [3, 0]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "pandas"])
@@ -362,6 +439,12 @@ class TestEncoding:
             pytest.raises(da.InputError, match="'a' of table holds numbers too large"),
         ):
             da.fit_encoder(da.read_table(pd.DataFrame({"a": [1e308, -1e308, 0.0]})))
+
+    def test_numbers_too_small_to_scale_and_inexact_ones_are_refused(self):
+        with pytest.raises(da.InputError, match="'a' of table holds numbers too small to scale"):
+            da.fit_encoder(da.read_table(pd.DataFrame({"a": [0.0, 1e-200, 2e-200]})))
+        with pytest.raises(da.InputError, match="'a' of table has whole numbers beyond 2"):
+            da.fit_encoder(da.read_table(pd.DataFrame({"a": [2**60, 2**60 + 1]})))
 
     def test_a_tiny_scale_is_not_mistaken_for_a_constant(self):
         table = da.read_table(pd.DataFrame({"a": [1e-20, 2e-20, 3e-20]}))

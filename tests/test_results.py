@@ -164,6 +164,26 @@ def test_results_can_be_copied_and_sent(values):
     for again in (copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
         assert again.parameters == values.parameters
         assert again.values.tobytes() == values.values.tobytes()
+        assert not again.values.flags.writeable
+
+
+def test_a_fall_is_not_called_a_rise():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    text = da.knn_shapley(X, 1 - y, X[:20], y[:20]).summary()
+    assert "bring the score of the nearest neighbours on the validation points from 0.500 (guessing) to 0." in text
+    assert "lift" not in text
+
+
+def test_each_method_says_what_negative_means():
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    assert "to a random group of the others" in da.knn_shapley(X, y, k=1).summary()
+    assert "if all records but such a one are kept" in da.knn_loo(X, y, k=1).summary()
+
+
+def test_balancing_is_not_advised_to_those_who_did():
+    values = da.Values(np.array([1.0, 1, 1, -1, -1]), np.arange(5), "m", {"weights": "given"}, np.array(list("aaabb")))
+    assert "Do not simply drop" not in values.summary()
 
 
 def test_numpy_parameters_are_saved(tmp_path):
@@ -224,7 +244,8 @@ class TestFiles:
         (tmp_path / "c.json").write_text('{"columns": {}}')
         (tmp_path / "d.json").write_text("{")
         (tmp_path / "g.json").write_text('{"datassay": {}, "columns": {"a": [1]}}')
-        for name in ("a.parquet", "b.parquet", "c.json", "d.json", "g.json"):
+        (tmp_path / "h.json").write_text('{"datassay": {"kind": "values"}, "kinds": {}, "columns": {}}')
+        for name in ("a.parquet", "b.parquet", "c.json", "d.json", "g.json", "h.json"):
             with pytest.raises(da.InputError, match="is not a result saved by datassay"):
                 da.load_result(tmp_path / name)
         self.values.save(tmp_path / "e.csv")

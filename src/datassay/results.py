@@ -47,7 +47,7 @@ class Values:
     values, ids, labels
         One entry per record, in the order of the training data; ``labels`` is None where there are none.
     method, parameters, seed, version
-        How the values were obtained; enough to obtain them again.
+        How the values were obtained.
     notes
         Whatever was done to the data on the way (an imputed column, an unseen category), one line each.
     lower, upper
@@ -86,6 +86,10 @@ class Values:
         plain = {name: _plain(parameter) for name, parameter in self.parameters.items()}
         object.__setattr__(self, "parameters", FrozenMapping(plain))
         object.__setattr__(self, "notes", tuple(self.notes))
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # arrays come back from a copy writeable
 
     def __len__(self) -> int:
         return len(self.values)
@@ -136,7 +140,7 @@ class Values:
         lines.append(
             f"Values run from {self.values.min():.3g} to {self.values.max():.3g}, {self.values.mean():.3g} on average."
         )
-        lines += self._negatives() if reading.sign else []
+        lines += self._negatives(reading) if reading.sign else []
         lines += self._by_class(reading)
         if count > 0:
             for title, rows in ((reading.high, self.highest(count)), (reading.low, self.lowest(count))):
@@ -151,16 +155,13 @@ class Values:
         guess = 0.0 if self.parameters.get("utility") == "fraction" or n_classes is None else 1 / float(n_classes)
         start = f"{guess:.3f} ({'guessing' if guess else 'nothing'})"
         return [
-            f"Together they lift the score of the nearest neighbours on the validation points from {start} "
+            f"Together they bring the score of the nearest neighbours on the validation points from {start} "
             f"to {guess + self.values.sum():.3f}."
         ]
 
-    def _negatives(self) -> list[str]:
+    def _negatives(self, reading: "_Reading") -> list[str]:
         n, negative = len(self), self.values < 0
-        text = (
-            f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: to a random group of the "
-            "others, such a record does more harm than good."
-        )
+        text = f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {reading.negative}."
         if self.upper is not None:
             sure = self.upper < 0
             text += f" Given the tolerance, that is sure of {sure.sum():,} ({sure.sum() / n:.1%})."
@@ -179,7 +180,8 @@ class Values:
         if len(names) > 10:
             lines.append(f"  and {len(names) - 10:,} more classes")
         worst = int(shares.argmax())
-        if reading.sign and len(names) > 1 and shares[worst] > 0.5 and self.lower is None:
+        small = sizes[worst] < sizes.max() and self.parameters.get("weights") is None
+        if reading.sign and small and shares[worst] > 0.5 and self.lower is None:
             lines.append(
                 f"Do not simply drop what is negative: {shares[worst]:.0%} of class {names[worst]!s} would go. "
                 "Weighing the classes of the validation set equally (balance) is fairer to small ones."
@@ -236,6 +238,7 @@ class _Reading:
 
     adds_up: bool = False
     sign: bool = True
+    negative: str = "to a random group of the others, such a record does more harm than good"
     high: str = "Most valuable"
     low: str = "Least valuable"
 
@@ -243,6 +246,7 @@ class _Reading:
 _READINGS: Mapping[str, _Reading] = {
     "knn_shapley": _Reading(adds_up=True),
     "tknn_shapley": _Reading(adds_up=True),
+    "knn_loo": _Reading(negative="the nearest neighbours do better if all records but such a one are kept"),
     "self_shapley": _Reading(
         sign=False, high="Most on their own (nobody else vouches for their label)", low="Best vouched for by others"
     ),
@@ -388,10 +392,11 @@ def load_result(path: str | os.PathLike[str]) -> Values:
     """
     header, columns = load_columns(path)
     if header.get("kind") != "values":
-        raise InputError(
-            f"{str(path)!r} holds a result of kind {header.get('kind')!r}, not values; read_table reads it as a table"
-        )
-    parameters, notes, seed = header["parameters"], header["notes"], header["seed"]
+        raise InputError(f"{str(path)!r} holds a result of kind {header.get('kind')!r}, not values")
+    parameters, notes, seed = header.get("parameters"), header.get("notes"), header.get("seed")
+    plain = isinstance(parameters, dict) and isinstance(notes, list) and (seed is None or isinstance(seed, int))
+    if not plain or not {"value", "id"} <= set(columns) or not {"method", "version"} <= set(header):
+        raise InputError(f"{str(path)!r} is not a result saved by datassay")
     assert isinstance(parameters, dict)
     assert isinstance(notes, list)
     assert seed is None or isinstance(seed, int)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from datassay._errors import InputError
+from datassay.cli.value import refuse_inputs
 
 
 def datasets(
@@ -39,6 +40,7 @@ def datasets(
         return
     if output is not None:
         results.check_output(output)
+        refuse_inputs([output], [name])
     table = load_dataset(name, n=n, seed=seed)
     typer.echo(f"{table.name}: {len(table):,} records")
     for column_name, column in table.columns.items():
@@ -55,4 +57,4 @@ def datasets(
         typer.echo(f"Written: {output}")
         if table.label is not None:
             aside = f" --ignore {','.join(table.carried)}" if table.carried else ""
-            typer.echo(f"Value it: datassay value {output} --label {table.label} --id id{aside}")
+            typer.echo(f"Value it: datassay value {output} --label {table.label} --id {table.id_column}{aside}")

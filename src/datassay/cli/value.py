@@ -142,24 +142,28 @@ def value(
     from dataclasses import replace
 
     from datassay import _checks, results
-    from datassay.data import read_table
+    from datassay.data import column_names, read_table
     from datassay.evaluate import detect_errors
 
     if output is not None:
         results.check_output(output)
     if plot is not None:
         results.check_figure(plot)
-    for written in (output, plot):
-        if written is not None and written.resolve() in {Path(data).resolve(), validation and validation.resolve()}:
-            raise InputError(f"{written} is an input; writing there would overwrite your data")
+    refuse_inputs([output, plot], [data, None if validation is None else str(validation)])
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the validation records")
     if jobs != -1 and jobs < 1:
         raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
     if balance is not None:
         _checks.number("--balance", balance, above=0)
+    aside = _names(ignore)
+    beside: list[str] = []
+    if validation is not None and validation.is_file() and Path(data).is_file():
+        # A column to ignore may be in one of the two files only.
+        known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
+        aside = [name for name in aside if name in known or name not in beside]
     reading = {
-        "ignore": [*_names(ignore), *([] if truth is None else [truth])],
+        "ignore": [*aside, *([] if truth is None else [truth])],
         "categorical": _names(categorical),
         "text": text.value,
         "missing": missing.value,
@@ -168,7 +172,7 @@ def value(
     train = _load(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
-        held_out = read_table(validation, like=train, text=text.value)
+        held_out = read_table(validation, like=train, text=text.value, ignore=beside)
         how = f"Validated on {len(held_out):,} records of {held_out.name}."
     elif split is not None:
         _checks.number("--split", split, above=0, below=1)
@@ -217,6 +221,17 @@ def _names(listed: str) -> list[str]:
     return [name.strip() for row in csv.reader([listed], skipinitialspace=True) for name in row if name.strip()]
 
 
+def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> None:
+    """Refuse to write over what is read: a file, or a data set in the folder of data sets."""
+    from datassay.data.datasets import dataset_file
+
+    inputs = {Path(source).resolve() for source in read if source is not None}
+    inputs |= {file.resolve() for source in read if source is not None and (file := dataset_file(source)) is not None}
+    for path in written:
+        if path is not None and path.resolve() in inputs:
+            raise InputError(f"{path} is an input; writing there would overwrite your data")
+
+
 def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
     from datassay.data import truth
 
@@ -227,9 +242,11 @@ def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
 
 
 def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
-    from datassay.data import load_dataset, read_table
+    from datassay.data import list_datasets, load_dataset, read_table
 
-    if Path(source).suffix or Path(source).exists():
+    path = Path(source)
+    by_name = source in {info.name for info in list_datasets()}
+    if path.is_file() or path.suffix or (path.is_dir() and not by_name):
         # Without a label there is nothing to value: say so before anything else that may be wrong with the file.
         table = read_table(source, label, id, **(reading if label else {"text": "ignore"}))
     else:

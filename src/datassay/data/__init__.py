@@ -3,7 +3,7 @@
 from datassay.data.datasets import DatasetInfo, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.inputs import Inputs, as_labels, prepare
-from datassay.data.reading import read_table
+from datassay.data.reading import column_names, read_table
 from datassay.data.simulate import census, truth, voters
 from datassay.data.table import Column, Table
 
@@ -15,6 +15,7 @@ __all__ = [
     "Table",
     "as_labels",
     "census",
+    "column_names",
     "fit_encoder",
     "list_datasets",
     "load_dataset",

@@ -120,8 +120,8 @@ def load_dataset(
         frame, target = _from_openml(name.removeprefix("openml:"))
         return read(frame, label or target)
     folder = _folder()
-    file = folder / f"{name}.parquet" if folder is not None else None
-    if file is not None and file.is_file():
+    file = dataset_file(name)
+    if file is not None:
         table = read(file, label)
         usual = next((c for c in _USUAL_LABELS if c in table.columns), None)
         if label is None and usual is not None:
@@ -140,6 +140,13 @@ def _built_in(name: str, n: int | None, seed: int | None) -> Table:
         return _from_sklearn(name)
     given = {"n": n, "seed": seed}
     return _SIMULATED[name][1](**{key: number for key, number in given.items() if number is not None})
+
+
+def dataset_file(name: str) -> Path | None:
+    """The Parquet file behind a name in the folder of data sets, if there is one."""
+    folder = _folder()
+    file = None if folder is None else folder / f"{name}.parquet"
+    return file if file is not None and file.is_file() else None
 
 
 def _folder() -> Path | None:

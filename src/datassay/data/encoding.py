@@ -181,5 +181,9 @@ def fit_encoder(
             raise InputError(f"column {name!r} of {table.name} holds numbers too large to scale; divide it first")
         if filled.min() == filled.max():
             centre, width = float(filled[0]), 1.0
+        if width == 0:
+            raise InputError(f"column {name!r} of {table.name} holds numbers too small to scale; multiply it first")
+        if column.data.dtype.kind in "iu" and np.abs(filled).max() > 2**53:
+            raise InputError(f"column {name!r} of {table.name} has whole numbers beyond 2**53; subtract a constant")
         parts.append(_Number(name, centre, width, fill))
     return Encoder(tuple(parts), scale, missing, np.dtype(dtype))

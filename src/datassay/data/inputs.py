@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data.encoding import fit_encoder
-from datassay.data.reading import as_ids, frame_index
+from datassay.data.reading import as_ids, frame_index, is_missing
 from datassay.data.table import Table
 
 Codes = NDArray[np.uint8] | NDArray[np.int32]
@@ -120,6 +120,9 @@ def _from_frame(
             )
     if not names:
         raise InputError(f"{name} has no columns")
+    for series in frame.iter_columns():
+        if series.dtype.is_integer() and len(series) and max(abs(int(series.max())), abs(int(series.min()))) > 2**53:
+            raise InputError(f"column {series.name!r} of {name} has whole numbers beyond 2**53; subtract a constant")
     points = np.column_stack([column.to_numpy().astype(np.float64) for column in frame.iter_columns()])
     if all(dtype == nw.Float32 for dtype in frame.schema.values()):
         points = points.astype(np.float32)
@@ -137,9 +140,10 @@ def _same_index(name: str, labels: object, of: str, rows: object) -> None:
     labels_index, rows_index = getattr(labels, "index", None), getattr(rows, "index", None)
     if not hasattr(labels_index, "equals") or not hasattr(rows_index, "equals"):
         return
-    same_records = sorted(map(str, labels_index)) == sorted(map(str, rows_index))  # type: ignore[arg-type]
-    if same_records and not labels_index.equals(rows_index):  # type: ignore[union-attr]
-        raise InputError(f"{name} has the index of {of} in another order; align it first: {name}.loc[{of}.index]")
+    if not labels_index.equals(rows_index):  # type: ignore[union-attr]
+        raise InputError(
+            f"{name} has another index than {of}; align them first, or pass {name}.to_numpy() to match them by position"
+        )
 
 
 def as_labels(name: str, given: object) -> NDArray[np.generic]:
@@ -155,7 +159,7 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     if labels.dtype.kind in "iu" and (labels.dtype != np.uint64 or not (labels > np.iinfo(np.int64).max).any()):
         return labels.astype(np.int64)
     plain = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
-    missing = [i for i, value in enumerate(plain) if value is None or value != value]
+    missing = [i for i, value in enumerate(plain) if is_missing(value)]
     if missing:
         raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
     if all(isinstance(value, str) for value in plain):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
-CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
 
 
@@ -98,7 +98,8 @@ def read_table(
     else:
         source = name or "table"
         arrow, index = _read_frame(path_or_frame)
-    arrow, index = _without_stored_index(arrow, index, id)
+    notes: list[str] = []
+    arrow, index = _without_stored_index(arrow, index, id, source, notes)
     columns = arrow.column_names
     if like is not None:
         label = label or like.label
@@ -118,7 +119,6 @@ def read_table(
     ids = _ids(arrow, id, index, source)
     typed: dict[str, Column] = {}
     carried = [c for c in columns if c in set(ignore)]
-    notes: list[str] = []
     for column in columns:
         if column == id:
             continue
@@ -149,24 +149,34 @@ def read_table(
 
 
 def _without_stored_index(
-    arrow: "pa.Table", index: NDArray[np.generic] | None, id: str | None
+    arrow: "pa.Table", index: NDArray[np.generic] | None, id: str | None, source: str, notes: list[str]
 ) -> tuple["pa.Table", NDArray[np.generic] | None]:
-    """Take out the index that pandas writes into Parquet files, and use it as ids if there are no others."""
-    stored = (arrow.schema.pandas_metadata or {}).get("index_columns", [])
-    ranges = [entry for entry in stored if isinstance(entry, dict)]
-    if index is None and len(stored) == len(ranges) == 1:
-        index = np.arange(ranges[0]["start"], ranges[0]["stop"], ranges[0]["step"])
-        if len(index) != arrow.num_rows or np.array_equal(index, np.arange(len(index))):
-            index = None
-    unnamed = [c for c in arrow.column_names if re.fullmatch(r"__index_level_\d+__", c) and c != id]
-    if index is None and len(unnamed) == 1:
-        index = np.array(arrow[unnamed[0]].to_pylist())
-    return arrow.drop_columns(unnamed) if unnamed else arrow, index
+    """Take out the index that pandas stores as columns, and use it as ids if it is one column and there are no others.
+
+    A range that pandas keeps as mere metadata is not believed: it outlives a sort or a filter of the file.
+    """
+    named = (arrow.schema.pandas_metadata or {}).get("index_columns", [])
+    stored = [c for c in arrow.column_names if (c in named or re.fullmatch(r"__index_level_\d+__", c)) and c != id]
+    if index is None and id is None and len(stored) == 1:
+        index = np.array(arrow[stored[0]].to_pylist())
+    elif stored:
+        notes.append(f"the index of {source} ({_checks.listed(stored)}) is set aside")
+    return arrow.drop_columns(stored) if stored else arrow, index
 
 
 def _looks_like_an_id(column: Column) -> bool:
     whole = column.kind == "numeric" and column.data.dtype.kind in "iu"
     return whole and len(column.data) > 20 and len(np.unique(column.data)) == len(column.data)
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """The columns of a CSV or Parquet file, without reading its rows."""
+    file = Path(path)
+    if file.name.lower().endswith(PARQUET_ENDINGS):
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(file).names)
+    return _csv_header(file)[1]
 
 
 def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
@@ -201,9 +211,12 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
     import duckdb
 
     delimiter, names = _csv_header(path)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{path.name} has more than one column named {twice[0]!r}")
+    for at, name in enumerate(names):
+        for other in names[:at]:
+            if name == other and name:
+                raise InputError(f"{path.name} has more than one column named {name!r}")
+            if name and name.casefold() == other.casefold():
+                raise InputError(f"the columns {other!r} and {name!r} of {path.name} differ only in case; rename one")
     options = {
         "header": "true",
         "sample_size": "-1",
@@ -213,8 +226,8 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
         "comment": "''",
         "skip": "0",
         "hive_partitioning": "false",
-        "nullstr": f"[{', '.join(map(_quoted, MISSING_IN_CSV))}]",
-        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'VARCHAR']",
+        "nullstr": f"[{', '.join(_quoted(blank + word) for word in MISSING_IN_CSV for blank in ('', ' '))}]",
+        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'VARCHAR']",
     }
     forced = [name for name in names if name in as_text]
     if forced:
@@ -223,10 +236,15 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
     plain = re.sub(r"([*?\[])", r"[\1]", str(path))  # DuckDB would take these for wildcards
     with duckdb.connect() as connection:
         try:
-            return connection.sql(f"SELECT * FROM read_csv($path, {listed})", params={"path": plain}).to_arrow_table()
-        except duckdb.Error as error:
-            reason = _csv_fault(path, delimiter, len(names)) or str(error).strip().splitlines()[0]
-            raise InputError(f"cannot read {path.name}: {reason}") from None
+            query = f"SELECT * FROM read_csv($path, {listed})"
+            arrow = connection.sql(query, params={"path": plain}).to_arrow_table()
+        except duckdb.Error:
+            reason = _csv_fault(path, delimiter, len(names))
+            vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
+            raise InputError(f"cannot read {path.name}: {reason or vague}") from None
+    if not names[0]:  # as pandas writes an index into a CSV file
+        arrow = arrow.rename_columns(["__index_level_0__", *arrow.column_names[1:]])
+    return arrow
 
 
 def _open_text(path: Path) -> IO[str]:
@@ -236,18 +254,18 @@ def _open_text(path: Path) -> IO[str]:
 
 
 def _csv_header(path: Path) -> tuple[str, list[str]]:
-    """The delimiter (of , ; tab and | the one that splits the first line into most parts) and the column names."""
+    """The delimiter (of , ; tab and | the one that splits the header into most names) and the column names."""
     try:
         with _open_text(path) as file:
-            first = file.readline()
-            candidates = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t|"
-            unquoted = re.sub(r'"[^"]*"', "", first)
-            delimiter = max(candidates, key=unquoted.count)
-            file.seek(0)
-            names = next(csv.reader(file, delimiter=delimiter))
+            best, names = ",", [""]
+            for delimiter in "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t|":
+                file.seek(0)
+                found = next(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
+                if len(found) > len(names) or delimiter == best:
+                    best, names = delimiter, found
     except (UnicodeDecodeError, OSError, EOFError, csv.Error, StopIteration):
         raise InputError(f"cannot read {path.name}: {_csv_fault(path, ',', None) or 'it is no text file'}") from None
-    return delimiter, names
+    return best, [name.strip() for name in names]
 
 
 def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
@@ -255,11 +273,14 @@ def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with opened(path, "rb") as raw:
+            if raw.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                return "it is UTF-16; save it as UTF-8"
+            raw.seek(0)
             for number, line in enumerate(raw, 1):
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError:
-                    return f"line {number} is not UTF-8; save the file as UTF-8 (iconv -f latin1 -t utf-8)"
+                    return f"line {number} is not UTF-8; save the file as UTF-8"
         if width is not None:
             with _open_text(path) as file:
                 reader = csv.reader(file, delimiter=delimiter)
@@ -307,6 +328,11 @@ def frame_index(data: "nw.DataFrame[Any] | nw.Series[Any]") -> NDArray[np.generi
     return found
 
 
+def is_missing(value: object) -> bool:
+    """Whether a single value stands for no value: None, NaN, or pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
 def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
     """Ids as a plain array of whole numbers or strings, all present and distinct."""
     ids = np.asarray(given)
@@ -315,7 +341,7 @@ def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
     if ids.dtype.kind == "f" and np.isfinite(ids.astype(float)).all() and (ids == np.floor(ids.astype(float))).all():
         ids = ids.astype(np.int64)
     if ids.dtype.kind not in "iuU":
-        missing = [i for i, value in enumerate(ids.tolist()) if value is None or value != value]
+        missing = [i for i, value in enumerate(ids.tolist()) if is_missing(value)]
         if missing:
             raise InputError(f"{name} is missing at row {missing[0]} (counting from 0); every row needs an id")
         ids = np.array([str(value) for value in ids.tolist()])
@@ -375,7 +401,7 @@ def _type_column(
         column = column.cast(kind.value_type)
         kind = column.type
         categorical = categorical or not aside  # the frame itself says so
-    if categorical and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    if categorical and not (pa.types.is_boolean(kind) or _is_text(kind)):
         column = column.cast(pa.string())
         kind = column.type
     if pa.types.is_boolean(kind):
@@ -389,11 +415,20 @@ def _type_column(
         return Column("numeric", column.to_numpy()), False
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Column("numeric", column.cast(pa.float64()).to_numpy()), False
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if _is_text(kind):
         found = _encode_strings(column)
         assert found.categories is not None
+        if {c.casefold() for c in found.categories.tolist()} <= {"true", "false"}:
+            # One spelling, so that the same column read from another format is the same column.
+            meaning = np.array([c.casefold() == "true" for c in found.categories.tolist()] + [False])
+            codes = np.where(found.data == -1, -1, meaning[found.data.astype(np.intp)])
+            return Column("categorical", codes.astype(np.int32), np.array(["False", "True"])), False
         if categorical or aside:
             return found, False
+        days = _dates(column, found.categories, name, source)
+        if days is not None:
+            notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
+            return Column("numeric", days), False
         _refuse_spoilt_numbers(column, found.categories, name, source)
         if len(found.categories) <= max(20, len(column) // 10) or text == "categorical":
             return found, False
@@ -408,6 +443,37 @@ def _type_column(
     raise InputError(f"column {name!r} of {source} has the type {kind}, which datassay cannot use; ignore or drop it")
 
 
+def _is_text(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+
+
+def _dates(
+    column: "pa.ChunkedArray", categories: NDArray[np.str_], name: str, source: str
+) -> NDArray[np.float64] | None:
+    """Days since 1970 if the strings are ISO dates; other ways to write a date are ambiguous and stay text."""
+    texts = categories.tolist()
+    odd = [text for text in texts if not ISO_DATE.fullmatch(text)]
+    if 4 * len(odd) >= len(texts):
+        return None
+    if odd:
+        row = column.to_pylist().index(odd[0])
+        raise InputError(
+            f"column {name!r} of {source} holds dates but for {_checks.listed(odd)} (first at row {row}, counting from "
+            "0); mend those cells or leave them empty, or put the column among the categorical ones"
+        )
+    try:
+        moments = np.array([text.replace(" ", "T") for text in texts], dtype="datetime64[us]")
+    except ValueError as error:
+        raise InputError(f"column {name!r} of {source} holds a date that does not exist: {error}") from None
+    found = _encode_strings(column).data.astype(np.intp)
+    return np.append(moments.astype(np.int64) / 86_400e6, np.nan)[found]
+
+
 def _usable(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
@@ -420,7 +486,9 @@ def _encode_strings(column: "pa.ChunkedArray") -> Column:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    encoded = pc.dictionary_encode(column.cast(pa.large_string())).combine_chunks()
+    trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    trimmed = pc.if_else(pc.is_in(trimmed, pa.array([""], pa.large_string())), None, trimmed)
+    encoded = pc.dictionary_encode(trimmed).combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
     names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
@@ -436,7 +504,7 @@ def _refuse_spoilt_numbers(column: "pa.ChunkedArray", categories: NDArray[np.str
     """Strings that are nearly all numbers are a number column with a fault in it, and not categories."""
     texts = categories.tolist()
     odd = [text for text in texts if not _is_number(text)]
-    if odd and len(texts) - len(odd) >= 3 and len(odd) <= max(1, len(texts) // 20):
+    if odd and len(texts) >= 5 * len(odd):  # at least four numbers to each thing that is none
         row = column.to_pylist().index(odd[0])
         raise InputError(
             f"column {name!r} of {source} holds numbers but for {_checks.listed(odd)} (first at row {row}, counting "
@@ -450,9 +518,8 @@ def _refuse_spoilt_numbers(column: "pa.ChunkedArray", categories: NDArray[np.str
         )
 
 
+NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return NUMBER.fullmatch(text) is not None

@@ -278,18 +278,9 @@ def truth(table: Table, name: str) -> NDArray[np.bool_]:
     >>> int(truth(census(500, seed=3), "label_error").sum())
     30
     """
-    values = table[name].tolist()
-    meaning = {
-        "True": True,
-        "False": False,
-        "true": True,
-        "false": False,
-        "1": True,
-        "0": False,
-        "1.0": True,
-        "0.0": False,
-    }
+    values = [str(value).casefold() for value in table[name].tolist()]
+    yes, no = {"true", "t", "yes", "y", "1", "1.0"}, {"false", "f", "no", "n", "0", "0.0"}
     for row, value in enumerate(values):
-        if str(value) not in meaning:
+        if value not in yes | no:
             raise InputError(f"column {name!r} of {table.name} is not true or false at row {row}: {value!r}")
-    return np.array([meaning[str(value)] for value in values])
+    return np.array([value in yes for value in values])

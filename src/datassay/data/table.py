@@ -198,11 +198,16 @@ class Table:
             )
         return tuple(self.select(section) for section in sections)
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
+    @property
+    def id_column(self) -> str:
+        """What the ids are called where they are written as a column."""
         name = self.id or "id"
         while name in self.columns:
             name = f"row_{name}"
-        return {name: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}
+        return name
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {self.id_column: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all columns, the id first, to a .csv or .parquet file."""

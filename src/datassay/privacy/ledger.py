@@ -154,11 +154,11 @@ class Ledger:
                 head = file.read(100)
         except OSError as error:
             raise InputError(f"cannot open the ledger {str(self.path)!r}: {error}") from None
-        if (
-            len(head) < 100
-            or not head.startswith(b"SQLite format 3\0")
-            or head[68:72] != APPLICATION_ID.to_bytes(4, "big")
-        ):
+        if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
+            raise foreign
+        page = int.from_bytes(head[16:18], "big")
+        promised = (65536 if page == 1 else page) * int.from_bytes(head[28:32], "big")
+        if head[68:72] != APPLICATION_ID.to_bytes(4, "big") or self.path.stat().st_size < promised:
             raise foreign
         connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
         try:

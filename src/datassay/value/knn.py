@@ -379,5 +379,6 @@ def self_shapley(
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)
         values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
+    game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     return game.result(values, "self_shapley", told, _approximate(limit, error), error)

@@ -60,5 +60,9 @@ def tknn_shapley(
         )  # fmt: skip
 
     total = accumulate(game.space, WithinThreshold(tau), add, game.run)
-    alone = () if total.any() else (f"no training record lies within tau={tau:g} of a validation point",)
+    alone = (
+        ()
+        if total.any() or game.n_classes == 1
+        else (f"no training record lies within tau={tau:g} of a validation point",)
+    )
     return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
