@@ -8,7 +8,8 @@ privacy is exact and used instead.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from datassay import _checks
@@ -194,16 +195,19 @@ def calibrate(
     >>> round(cost.scale, 2)
     3.62
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    least = Cost(noise, 1.0, sensitivity, count, sampling, neighbours)
+    return _calibrated(least, check_epsilon(epsilon), check_delta(delta))
 
+
+@lru_cache(maxsize=256)
+def _calibrated(what: Cost, epsilon: float, delta: float) -> Cost:
     def cost(scale: float) -> Cost:
-        return Cost(noise, scale, sensitivity, count, sampling, neighbours)
+        return replace(what, scale=scale)
 
     def holds(scale: float) -> bool:
         return total_delta([cost(scale)], epsilon) <= delta
 
-    cost(1.0)
-    high = sensitivity * max(1.0, math.sqrt(count)) / min(1.0, epsilon)
+    high = what.sensitivity * max(1.0, math.sqrt(what.count)) / min(1.0, epsilon)
     while not holds(high):
         high *= 2
     low = high / 2

@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,10 +35,14 @@ CREATE TABLE releases (
   costs TEXT NOT NULL,
   spent TEXT NOT NULL,
   released TEXT,
-  result TEXT
+  result TEXT,
+  secret TEXT
 );
 CREATE INDEX by_request ON releases (dataset, request);
 """
+
+
+_COLUMNS = ("number", "dataset", "request", "mechanism", "audience", "costs", "spent", "released", "result", "secret")
 
 
 class BudgetExceededError(InputError):
@@ -58,6 +62,7 @@ class Release:
     spent: str
     released: str | None
     result: str | None
+    secret: str | None = field(default=None, repr=False)
 
 
 class Ledger:
@@ -213,12 +218,15 @@ class Ledger:
         assert written.lastrowid is not None
         return written.lastrowid
 
-    def complete(self, number: int, result: str) -> None:
-        """Keep the result of a release that was paid for, so that it can be served again."""
+    def complete(self, number: int, result: str, secret: str | None = None) -> None:
+        """Keep the result of a release that was paid for, so that it can be served again.
+
+        ``secret`` is kept beside it and never exported: what it takes to serve the same values, and is nobody's to see.
+        """
         with self._open() as connection:
             done = connection.execute(
-                "UPDATE releases SET released = ?, result = ? WHERE number = ? AND released IS NULL",
-                (_now(), result, number),
+                "UPDATE releases SET released = ?, result = ?, secret = ? WHERE number = ? AND released IS NULL",
+                (_now(), result, secret, number),
             )
         if done.rowcount != 1:
             raise InputError(f"the ledger has no unfinished release number {number}")
@@ -233,12 +241,8 @@ class Ledger:
     def releases(self) -> list[Release]:
         """Every line, in the order of spending."""
         with self._open() as connection:
-            rows = connection.execute(
-                "SELECT number, dataset, request, mechanism, audience, costs, spent, released, result FROM releases "
-                "ORDER BY number"
-            ).fetchall()
-        names = ("number", "dataset", "request", "mechanism", "audience", "costs", "spent", "released", "result")
-        lines = [dict(zip(names, row, strict=True)) for row in rows]
+            rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM releases ORDER BY number").fetchall()
+        lines = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
         return [Release(**{**line, "costs": tuple(Cost(**c) for c in json.loads(line["costs"]))}) for line in lines]
 
     def _costs(self, connection: sqlite3.Connection) -> list[Cost]:
@@ -262,8 +266,13 @@ class Ledger:
             "delta": self.delta,
             "neighbours": self.neighbours,
             "spent": self.spent(),
-            "releases": [{**vars(line), "costs": [cost.to_dict() for cost in line.costs]} for line in self.releases()],
+            "releases": [_exported(line) for line in self.releases()],
         }
+
+
+def _exported(line: Release) -> dict[str, object]:
+    told = {name: value for name, value in vars(line).items() if name != "secret"}
+    return {**told, "costs": [cost.to_dict() for cost in line.costs]}
 
 
 def _now() -> str:
