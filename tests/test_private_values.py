@@ -226,7 +226,8 @@ def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data
                 private_tknn_shapley(p.X, p.y, p.X_val, p.y_val, tau, epsilon=0.1, delta=1e-4, sampling=0.01).values,
                 p.is_error,
             ).auroc
-            for _ in range(5)
+            for _ in range(20)
         ]
-        # Two standard errors below the mark: noise is never the same twice.
-        assert np.mean(found) > least - 2 * max(np.std(found, ddof=1), 0.004) / math.sqrt(5), (name, found)
+        # Four standard errors below the mark: noise is never the same twice, and a test must not fail by chance. The
+        # published release (0.883, 0.819, 0.932, 0.941) would fail here for 2dplanes and cpu.
+        assert np.mean(found) > least - 4 * 0.006 / math.sqrt(20), (name, found)

@@ -159,13 +159,18 @@ def total_epsilon(costs: Sequence[Cost], delta: float) -> float:
         return 0.0
     mu = _gaussian_mu(costs)
     if mu is None:
-        return float(_compose(costs).get_epsilon_for_delta(delta))
+        return _composed_epsilon(tuple(costs), delta)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     high = 1.0
     while gaussian_delta(mu, high) > delta:
         high *= 2
     return _bisect(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, high)
+
+
+@lru_cache(maxsize=256)
+def _composed_epsilon(costs: tuple[Cost, ...], delta: float) -> float:
+    return float(_compose(costs).get_epsilon_for_delta(delta))
 
 
 def _bisect(holds: Callable[[float], bool], low: float, high: float, precision: float = 1e-12) -> float:
