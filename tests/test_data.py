@@ -190,6 +190,13 @@ def test_headers_may_be_as_odd_as_csv_allows(tmp_path):
         da.read_table(csv(tmp_path, "A,a,y\n1,2,3\n"))
 
 
+def test_one_column_is_a_table(tmp_path):
+    for name in ("t.csv", "t.tsv", "t.txt"):
+        assert da.read_table(csv(tmp_path, "only\n3\n5\n", name))["only"].tolist() == [3, 5]
+    with pytest.raises(da.InputError, match="its first line is empty, and must name the columns"):
+        da.read_table(csv(tmp_path, "\na,b\n1,2\n"))
+
+
 def test_text_files_may_be_compressed(tmp_path):
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a|b\n1|2\n"))
     assert da.read_table(tmp_path / "t.txt.gz").features == ("a", "b")

@@ -257,15 +257,16 @@ def _csv_header(path: Path) -> tuple[str, list[str]]:
     """The delimiter (of , ; tab and | the one that splits the header into most names) and the column names."""
     try:
         with _open_text(path) as file:
-            best, names = ",", [""]
+            headers: dict[str, list[str]] = {}
             for delimiter in "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t|":
                 file.seek(0)
-                found = next(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
-                if len(found) > len(names) or delimiter == best:
-                    best, names = delimiter, found
+                headers[delimiter] = next(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
     except (UnicodeDecodeError, OSError, EOFError, csv.Error, StopIteration):
         raise InputError(f"cannot read {path.name}: {_csv_fault(path, ',', None) or 'it is no text file'}") from None
-    return best, [name.strip() for name in names]
+    best = max(headers, key=lambda delimiter: len(headers[delimiter]))
+    if not headers[best]:
+        raise InputError(f"cannot read {path.name}: its first line is empty, and must name the columns")
+    return best, [name.strip() for name in headers[best]]
 
 
 def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
