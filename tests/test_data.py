@@ -190,6 +190,13 @@ def test_headers_may_be_as_odd_as_csv_allows(tmp_path):
         da.read_table(csv(tmp_path, "A,a,y\n1,2,3\n"))
 
 
+def test_labels_written_differently_in_the_two_files_are_refused(tmp_path):
+    train = da.read_table(csv(tmp_path, "x,y\n1.5,a\n2.5,b\n", "train.csv"), label="y")
+    validation = da.read_table(csv(tmp_path, "x,y\n1.5,A\n2.5,B\n", "val.csv"), like=train)
+    with pytest.raises(da.InputError, match=r"no label of val.csv \('A', 'B'\) occurs in train.csv \('a', 'b'\)"):
+        da.knn_shapley(train, X_val=validation)
+
+
 def test_one_column_is_a_table(tmp_path):
     for name in ("t.csv", "t.tsv", "t.txt"):
         assert da.read_table(csv(tmp_path, "only\n3\n5\n", name))["only"].tolist() == [3, 5]

@@ -87,6 +87,11 @@ def _from_tables(train: Table, y: object, validation: Table | None, y_val: objec
         points_val, more = encoder.transform(validation)
         notes = (*notes, *(n for n in validation.notes if n not in notes), *more)
         labels_val = as_labels("y_val", validation.labels if y_val is None else y_val)
+        if (labels.dtype.kind == "U") == (labels_val.dtype.kind == "U") and not np.isin(labels_val, labels).any():
+            raise InputError(
+                f"no label of {validation.name} ({_checks.listed(np.unique(labels_val))}) occurs in {train.name} "
+                f"({_checks.listed(np.unique(labels))}); are they written differently?"
+            )
     elif y_val is not None:
         raise InputError("y_val is given without X_val")
     return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes)
