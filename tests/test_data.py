@@ -176,6 +176,11 @@ def test_dates_are_iso_and_nothing_is_guessed(tmp_path):
     assert kept["d"].tolist() == ["2020-02-03", "2020-02-04"]
 
 
+def test_a_stray_word_with_blanks_around_it_is_found_too(tmp_path):
+    with pytest.raises(da.InputError, match=r"'x' of t.csv holds numbers but for 'unknown' \(first at row 5"):
+        da.read_table(csv(tmp_path, "x,y\n1,a\n2,b\n3,a\n4,b\n5,a\n unknown ,b\n"), label="y")
+
+
 def test_several_stray_words_are_still_no_categories(tmp_path):
     rows = "".join(f"{18 + i % 30},{i % 2}\n" for i in range(1000)) + "n.a.,1\nunknown,0\n"
     with pytest.raises(da.InputError, match="'age' of t.csv holds numbers but for 'n.a.', 'unknown'"):

@@ -5,6 +5,7 @@ import operator
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datassay._errors import InputError
 
@@ -60,6 +61,12 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
+    """Refuse whole numbers that float64 would merge."""
+    if numbers.dtype.kind in "iu" and numbers.size and max(int(numbers.max()), -int(numbers.min())) > 2**53:
+        raise InputError(f"{what} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant")
 
 
 def listed(items: Iterable[object], most: int = 5) -> str:

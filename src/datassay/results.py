@@ -32,7 +32,8 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """A copy that cannot be written to."""
     array = np.array(array)
     array.setflags(write=False)
     return array
@@ -82,7 +83,7 @@ class Values:
                 continue
             if np.ndim(column) != 1 or len(column) != n:
                 raise InputError(f"{name} must hold one entry for each of the {n} records")
-            object.__setattr__(self, name, _frozen(column))
+            object.__setattr__(self, name, frozen(column))
         plain = {name: _plain(parameter) for name, parameter in self.parameters.items()}
         object.__setattr__(self, "parameters", FrozenMapping(plain))
         object.__setattr__(self, "notes", tuple(self.notes))
@@ -241,6 +242,7 @@ class _Reading:
     negative: str = "to a random group of the others, such a record does more harm than good"
     high: str = "Most valuable"
     low: str = "Least valuable"
+    high_is_suspicious: bool = False
 
 
 _READINGS: Mapping[str, _Reading] = {
@@ -248,14 +250,17 @@ _READINGS: Mapping[str, _Reading] = {
     "tknn_shapley": _Reading(adds_up=True),
     "knn_loo": _Reading(negative="the nearest neighbours do better if all records but such a one are kept"),
     "self_shapley": _Reading(
-        sign=False, high="Most on their own (nobody else vouches for their label)", low="Best vouched for by others"
+        sign=False,
+        high="Most on their own (nobody else vouches for their label)",
+        low="Best vouched for by others",
+        high_is_suspicious=True,
     ),
 }
 
 
 def high_is_suspicious(values: Values) -> bool:
     """Whether faulty records are to be looked for among the highest values rather than the lowest."""
-    return values.method == "self_shapley"
+    return _READINGS.get(values.method, _Reading()).high_is_suspicious
 
 
 def new_axes(width: float, height: float) -> "Axes":

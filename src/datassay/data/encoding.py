@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.table import Missing, Scaling, Table
+from datassay.data.table import Missing, Scaling, Table, check_encoding
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,7 @@ class Encoder:
                     f"column {part.name!r} of {table.name} is missing at row {int(absent.argmax())} (counting from 0)"
                 )
             if isinstance(part, _Number):
-                numbers = column.data.astype(np.float64)
-                if np.isinf(numbers).any():
-                    row = int(np.isinf(numbers).argmax())
-                    raise InputError(
-                        f"column {part.name!r} of {table.name} is infinite at row {row} (counting from 0); "
-                        "features must be finite"
-                    )
+                numbers = _numbers(table, part.name)
                 if absent.any():
                     notes.append(
                         f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the training "
@@ -125,6 +119,17 @@ class Encoder:
                 )
 
 
+def _numbers(table: Table, name: str) -> NDArray[np.float64]:
+    """A numeric column as floats, NaN where missing; infinite numbers are refused."""
+    numbers = table.columns[name].data.astype(np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.isinf(numbers).argmax())
+        raise InputError(
+            f"column {name!r} of {table.name} is infinite at row {row} (counting from 0); features must be finite"
+        )
+    return numbers
+
+
 def fit_encoder(
     table: Table,
     *,
@@ -147,8 +152,7 @@ def fit_encoder(
     [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
     scale, missing = scale or table.scale, missing or table.missing
-    _checks.choice("scale", scale, ("standard", "minmax", "none"))
-    _checks.choice("missing", missing, ("impute", "error"))
+    check_encoding(scale, missing)
     _checks.choice("dtype", dtype, ("float64", "float32"))
     if not table.features:
         raise InputError(f"{table.name} has no feature columns; there is nothing to measure distances with")
@@ -161,14 +165,9 @@ def fit_encoder(
             used = np.bincount(column.data[~absent].astype(np.intp), minlength=len(column.categories)) > 0
             parts.append(_Category(name, tuple(map(str, column.categories[used])), bool(absent.any())))
             continue
-        numbers = column.data[~absent].astype(np.float64)
+        numbers = _numbers(table, name)[~absent]
         if len(numbers) == 0:
             raise InputError(f"column {name!r} of {table.name} has no values in training; ignore it")
-        if np.isinf(numbers).any():
-            row = int(np.isinf(column.data.astype(np.float64)).argmax())
-            raise InputError(
-                f"column {name!r} of {table.name} is infinite at row {row} (counting from 0); features must be finite"
-            )
         fill = float(np.median(numbers))
         filled = np.where(absent, fill, column.data.astype(np.float64))
         if scale == "standard":
@@ -183,7 +182,6 @@ def fit_encoder(
             centre, width = float(filled[0]), 1.0
         if width == 0:
             raise InputError(f"column {name!r} of {table.name} holds numbers too small to scale; multiply it first")
-        if column.data.dtype.kind in "iu" and np.abs(filled).max() > 2**53:
-            raise InputError(f"column {name!r} of {table.name} has whole numbers beyond 2**53; subtract a constant")
+        _checks.exact_as_float(f"column {name!r} of {table.name}", column.data)
         parts.append(_Number(name, centre, width, fill))
     return Encoder(tuple(parts), scale, missing, np.dtype(dtype))

@@ -125,10 +125,10 @@ def _from_frame(
             )
     if not names:
         raise InputError(f"{name} has no columns")
-    for series in frame.iter_columns():
-        if series.dtype.is_integer() and len(series) and max(abs(int(series.max())), abs(int(series.min()))) > 2**53:
-            raise InputError(f"column {series.name!r} of {name} has whole numbers beyond 2**53; subtract a constant")
-    points = np.column_stack([column.to_numpy().astype(np.float64) for column in frame.iter_columns()])
+    columns = [series.to_numpy() for series in frame.iter_columns()]
+    for column, numbers in zip(names, columns, strict=True):
+        _checks.exact_as_float(f"column {column!r} of {name}", numbers)
+    points = np.column_stack([numbers.astype(np.float64) for numbers in columns])
     if all(dtype == nw.Float32 for dtype in frame.schema.values()):
         points = points.astype(np.float32)
     if not np.isfinite(points).all():
@@ -153,9 +153,9 @@ def _same_index(name: str, labels: object, of: str, rows: object) -> None:
 
 def as_labels(name: str, given: object) -> NDArray[np.generic]:
     """Labels as a plain array of strings, whole numbers or Booleans."""
-    # A list goes through object, lest numpy turn a stray number among strings into a string.
     if isinstance(given, Table):
         given = given.labels
+    # A list goes through object, lest numpy turn a stray number among strings into a string.
     labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.table import Column, Missing, Scaling, Table, missing_column
+from datassay.data.table import Column, Missing, Scaling, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -81,8 +81,7 @@ def read_table(
     (('age', 'job'), ['a', 'b', 'a'])
     """
     _checks.choice("text", text, ("refuse", "categorical", "ignore"))
-    _checks.choice("missing", missing, ("impute", "error"))
-    _checks.choice("scale", scale, ("standard", "minmax", "none"))
+    check_encoding(scale, missing)
     for parameter, given in (("ignore", ignore), ("categorical", categorical)):
         if isinstance(given, str):
             raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
@@ -367,12 +366,11 @@ def _ids(arrow: "pa.Table", id: str | None, index: NDArray[np.generic] | None, s
         row = column.is_null().to_pylist().index(True)
         raise InputError(f"the id {id!r} of {source} is missing at row {row} (counting from 0)")
     values = column.to_pylist()
-    if isinstance(values[0], str):
-        # A CSV id was read as text, so that 007 stays 007; whole numbers written plainly become numbers.
-        if all(v.isascii() and v.isdigit() and len(v) < 19 and (v == "0" or v[0] != "0") for v in values):
-            return as_ids(np.array(values, np.int64), f"the id {id!r} of {source}")
-        return as_ids(np.array(values), f"the id {id!r} of {source}")
-    return as_ids(np.array(values), f"the id {id!r} of {source}")
+    # A CSV id was read as text, so that 007 stays 007; whole numbers written plainly become numbers.
+    plain = isinstance(values[0], str) and all(
+        v.isascii() and v.isdigit() and len(v) < 19 and (v == "0" or v[0] != "0") for v in values
+    )
+    return as_ids(np.array(values, np.int64 if plain else None), f"the id {id!r} of {source}")
 
 
 def _type_column(
@@ -426,11 +424,11 @@ def _type_column(
             return Column("categorical", codes.astype(np.int32), np.array(["False", "True"])), False
         if categorical or aside:
             return found, False
-        days = _dates(column, found.categories, name, source)
+        days = _dates(found, name, source)
         if days is not None:
             notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
             return Column("numeric", days), False
-        _refuse_spoilt_numbers(column, found.categories, name, source)
+        _refuse_spoilt_numbers(found, name, source)
         if len(found.categories) <= max(20, len(column) // 10) or text == "categorical":
             return found, False
         if text == "ignore":
@@ -453,26 +451,30 @@ def _is_text(kind: "pa.DataType") -> bool:
 ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 
 
-def _dates(
-    column: "pa.ChunkedArray", categories: NDArray[np.str_], name: str, source: str
-) -> NDArray[np.float64] | None:
+def _dates(found: Column, name: str, source: str) -> NDArray[np.float64] | None:
     """Days since 1970 if the strings are ISO dates; other ways to write a date are ambiguous and stay text."""
-    texts = categories.tolist()
+    assert found.categories is not None
+    texts = found.categories.tolist()
     odd = [text for text in texts if not ISO_DATE.fullmatch(text)]
     if 4 * len(odd) >= len(texts):
         return None
     if odd:
-        row = column.to_pylist().index(odd[0])
-        raise InputError(
-            f"column {name!r} of {source} holds dates but for {_checks.listed(odd)} (first at row {row}, counting from "
-            "0); mend those cells or leave them empty, or put the column among the categorical ones"
-        )
+        raise _spoilt(found, odd, "dates", name, source)
     try:
         moments = np.array([text.replace(" ", "T") for text in texts], dtype="datetime64[us]")
     except ValueError as error:
         raise InputError(f"column {name!r} of {source} holds a date that does not exist: {error}") from None
-    found = _encode_strings(column).data.astype(np.intp)
-    return np.append(moments.astype(np.int64) / 86_400e6, np.nan)[found]
+    return np.append(moments.astype(np.int64) / 86_400e6, np.nan)[found.data.astype(np.intp)]
+
+
+def _spoilt(found: Column, odd: list[str], what: str, name: str, source: str) -> InputError:
+    """The error for a column of numbers or dates with other things (``odd``, as categories) among them."""
+    assert found.categories is not None
+    row = int((found.data == np.searchsorted(found.categories, odd[0])).argmax())
+    return InputError(
+        f"column {name!r} of {source} holds {what} but for {_checks.listed(odd)} (first at row {row}, counting from "
+        "0); mend those cells or leave them empty, or put the column among the categorical ones"
+    )
 
 
 def _usable(kind: "pa.DataType") -> bool:
@@ -501,16 +503,13 @@ def _encode_strings(column: "pa.ChunkedArray") -> Column:
     return Column("categorical", rank[codes], names[order])
 
 
-def _refuse_spoilt_numbers(column: "pa.ChunkedArray", categories: NDArray[np.str_], name: str, source: str) -> None:
+def _refuse_spoilt_numbers(found: Column, name: str, source: str) -> None:
     """Strings that are nearly all numbers are a number column with a fault in it, and not categories."""
-    texts = categories.tolist()
-    odd = [text for text in texts if not _is_number(text)]
+    assert found.categories is not None
+    texts = found.categories.tolist()
+    odd = [text for text in texts if not NUMBER.fullmatch(text)]
     if odd and len(texts) >= 5 * len(odd):  # at least four numbers to each thing that is none
-        row = column.to_pylist().index(odd[0])
-        raise InputError(
-            f"column {name!r} of {source} holds numbers but for {_checks.listed(odd)} (first at row {row}, counting "
-            "from 0); mend those cells or leave them empty, or put the column among the categorical ones"
-        )
+        raise _spoilt(found, odd, "numbers", name, source)
     commas = [text for text in odd if re.fullmatch(r"[-+]?[\d.\s]*,\d+", text)]
     if len(commas) >= 3 and len(commas) == len(odd):
         raise InputError(
@@ -520,7 +519,3 @@ def _refuse_spoilt_numbers(column: "pa.ChunkedArray", categories: NDArray[np.str
 
 
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-
-
-def _is_number(text: str) -> bool:
-    return NUMBER.fullmatch(text) is not None

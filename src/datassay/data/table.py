@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +97,7 @@ class Table:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", FrozenMapping(self.columns))
-        _checks.choice("scale", self.scale, ("standard", "minmax", "none"))
-        _checks.choice("missing", self.missing, ("impute", "error"))
+        check_encoding(self.scale, self.missing)
         n = len(self.ids)
         for name, column in self.columns.items():
             if len(column.data) != n:
@@ -217,6 +216,12 @@ class Table:
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """The table as a data frame (see :meth:`datassay.results.Values.to_frame`), the id first."""
         return make_frame(self._columns(), kind)
+
+
+def check_encoding(scale: object, missing: object) -> None:
+    """Check how columns are to become numbers."""
+    _checks.choice("scale", scale, get_args(Scaling))
+    _checks.choice("missing", missing, get_args(Missing))
 
 
 def missing_column(name: str, columns: Mapping[str, object] | Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Inputs, prepare
 from datassay.neighbors import DEFAULT_MEMORY, Bar, FullRanking, Progress, Ranked, Run, as_floats, collect, space_of
-from datassay.results import FrameKind, Values, check_axes, make_frame, new_axes, save_columns
+from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,11 +57,10 @@ class Curve:
     random_high: Mapping[str, NDArray[np.float64]]
 
     def __post_init__(self) -> None:
-        self.fractions.setflags(write=False)
+        object.__setattr__(self, "fractions", frozen(self.fractions))
         for name in ("scores", "random", "random_low", "random_high"):
-            for scores in getattr(self, name).values():
-                scores.setflags(write=False)
-            object.__setattr__(self, name, FrozenMapping(getattr(self, name)))
+            scores = {metric: frozen(found) for metric, found in getattr(self, name).items()}
+            object.__setattr__(self, name, FrozenMapping(scores))
 
     def __repr__(self) -> str:
         what = f"{len(self.fractions)} steps of {self.kind}"

@@ -188,13 +188,13 @@ class NearestRanking:
     def _room(self, space: AnySpace) -> int:
         return min(space.n_train, max(2 * self._wanted(space), 64))
 
-    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Nearest:
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
         """Select and rank the nearest."""
         from datassay.neighbors import kernels
 
         wanted = self._wanted(space)
         if isinstance(space, NeighbourGraph):
-            return Nearest(slice(start, start + rows), *space.nearest(wanted, start, rows))
+            return Ranked(slice(start, start + rows), space.nearest(wanted, start, rows)[0])
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
         bits, half = _bits(filled)
@@ -212,8 +212,21 @@ class NearestRanking:
                 scratch("place", (room,), np.uint32),
                 *_sort_buffers(scratch, room),
             )
+        return Ranked(slice(start, start + rows), order)
+
+
+@dataclass(frozen=True)
+class NearestDistances(NearestRanking):
+    """The nearest, as above, with their distances."""
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Nearest:
+        """Select and rank the nearest, and look up how far they are."""
+        if isinstance(space, NeighbourGraph):
+            return Nearest(slice(start, start + rows), *space.nearest(self._wanted(space), start, rows))
+        ranked = super().block(space, start, rows, scratch)
+        filled = scratch("distances", (rows, space.n_train), space.dtype)  # as the ranking left them
         return Nearest(
-            slice(start, start + rows), order, space.true_distances(np.take_along_axis(filled, order, axis=1))
+            ranked.rows, ranked.order, space.true_distances(np.take_along_axis(filled, ranked.order, axis=1))
         )
 
 
@@ -466,5 +479,5 @@ def nearest_neighbours(
         found[block.rows] = block.order
         distances[block.rows] = block.distances
 
-    collect(space, NearestRanking(wanted), write, Run(n_jobs, memory, progress))
+    collect(space, NearestDistances(wanted), write, Run(n_jobs, memory, progress))
     return found, distances

@@ -36,8 +36,7 @@ def as_floats(name: str, array: object, what: str = "feature") -> Floats:
             f"{name} must hold numbers, not {points.dtype}; encode categories, dates and text first (read_table does "
             "it for files and frames)"
         )
-    if points.dtype.kind in "iu" and points.size and max(int(points.max()), -int(points.min())) > 2**53:
-        raise InputError(f"{name} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant")
+    _checks.exact_as_float(name, points)
     if points.dtype not in (np.float32, np.float64):
         points = points.astype(np.float64)
     if points.ndim != 2:
@@ -293,6 +292,19 @@ def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | M
     return _feature_space(points, queries, metric, excludes_self=X_val is None)
 
 
+def _unit_length(name: str, points: Floats) -> Floats:
+    """A copy of the rows, scaled to length 1."""
+    from datassay.neighbors import kernels
+
+    scaled = points.copy()
+    zero = kernels.to_unit_length(scaled)
+    if zero >= 0:
+        raise InputError(
+            f"{name} has a row of length zero at row {zero} (counting from 0); cosine distance has no meaning there"
+        )
+    return scaled
+
+
 def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_self: bool) -> FeatureSpace:
     from datassay.neighbors import kernels
 
@@ -303,22 +315,8 @@ def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_sel
     }[metric]
     if code == kernels.COSINE:
         same = points is queries
-        points = points.copy()
-        zero = kernels.to_unit_length(points)
-        if zero >= 0:
-            raise InputError(
-                f"X has a row of length zero at row {zero} (counting from 0); cosine distance has no meaning there"
-            )
-        if same:
-            queries = points
-        else:
-            queries = queries.copy()
-            zero = kernels.to_unit_length(queries)
-            if zero >= 0:
-                raise InputError(
-                    f"X_val has a row of length zero at row {zero} (counting from 0); "
-                    "cosine distance has no meaning there"
-                )
+        points = _unit_length("X", points)
+        queries = points if same else _unit_length("X_val", queries)
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())
         power = 2 if code == kernels.EUCLIDEAN else 1

@@ -233,15 +233,17 @@ class Ledger:
 
     def find(self, dataset: str, request: str) -> Release | None:
         """The completed release that answers this request, if there is one."""
-        return next(
-            (line for line in self.releases() if (line.dataset, line.request) == (dataset, request) and line.released),
-            None,
-        )
+        found = self._lines("WHERE dataset = ? AND request = ? AND released IS NOT NULL", (dataset, request))
+        return found[0] if found else None
 
     def releases(self) -> list[Release]:
         """Every line, in the order of spending."""
+        return self._lines()
+
+    def _lines(self, where: str = "", parameters: tuple[str, ...] = ()) -> list[Release]:
+        query = f"SELECT {', '.join(_COLUMNS)} FROM releases {where} ORDER BY number"
         with self._open() as connection:
-            rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM releases ORDER BY number").fetchall()
+            rows = connection.execute(query, parameters).fetchall()
         lines = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
         return [Release(**{**line, "costs": tuple(Cost(**c) for c in json.loads(line["costs"]))}) for line in lines]
 

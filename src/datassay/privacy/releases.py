@@ -24,20 +24,22 @@ from datassay._version import __version__
 from datassay.data import Inputs
 from datassay.neighbors import (
     DEFAULT_MEMORY,
-    AnySpace,
     NeighbourGraph,
     Progress,
+    Run,
     Within,
     WithinThreshold,
     accumulate,
+    collect,
     make_space,
 )
 from datassay.privacy.accounting import Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import NEIGHBOURS, Guarantee, Neighbours
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.results import FrameKind, Parameter, make_frame, save_columns
+from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns
 from datassay.value.game import Game, Weights, make_game
+from datassay.value.knn import harmonic
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +66,12 @@ class NoisyCounts:
         distances = np.empty((space.n_validation, 1), space.dtype)
         space.fill(0, distances)
         near = distances[:, 0] <= space.threshold(self.tau)
-        harmonic = _harmonic(self.counts, 0)
+        table = _harmonic(self.counts, 0)
         total = 0.0
         for t in np.flatnonzero(near):
             matching, others = self.counts[t]
             match = int(self.labels[t] == y)
-            total += self.weights[t] * kernels.threshold_value(match, matching, others, harmonic, self.n_classes)
+            total += self.weights[t] * kernels.threshold_value(match, matching, others, table, self.n_classes)
         return float(total / self.weights.sum())
 
 
@@ -94,9 +96,7 @@ class PrivateValues:
         for name in ("values", "ids", "labels"):
             column = getattr(self, name)
             if column is not None:
-                column = np.array(column)
-                column.setflags(write=False)
-                object.__setattr__(self, name, column)
+                object.__setattr__(self, name, frozen(column))
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
 
     def __len__(self) -> int:
@@ -132,8 +132,6 @@ class PrivateValues:
 
 def _harmonic(counts: NDArray[np.int64], extra: int) -> NDArray[np.float64]:
     """H_0 … up to the largest number of neighbours that the counts can mean."""
-    from datassay.value.knn import harmonic
-
     largest = int(np.maximum(counts, 0).sum(axis=1).max()) + extra + 2
     return harmonic(largest)
 
@@ -165,7 +163,7 @@ def _sample(key: int, row: int, n: int, chance: float) -> NDArray[np.uint8]:
     return chosen
 
 
-def _near_validation_points(space: AnySpace, points: NDArray[np.float64], tau: float, metric: str) -> int:
+def _near_validation_points(points: NDArray[np.float64], tau: float, metric: str, run: Run) -> int:
     """The most validation points that one record can be near, wherever it is: max_t #{t' : d(t, t') ≤ 2τ}."""
     if metric == "cosine":  # the angle is a metric; twice the angle, back to minus a cosine
         angle = 2 * np.arccos(np.clip(-tau, -1, 1))
@@ -173,15 +171,13 @@ def _near_validation_points(space: AnySpace, points: NDArray[np.float64], tau: f
         reach = min(1.0, reach + 1e-9)
     else:
         reach = 2 * tau * (1 + 1e-9)
-    among = make_space(points, points, metric)
-    most = 0
-    block = WithinThreshold(float(reach))
-    from datassay.neighbors.passes import Scratch
+    seen = np.empty(len(points), np.int64)
 
-    scratch = Scratch()
-    for start in range(len(points)):
-        most = max(most, int(block.block(among, start, 1, scratch).inside.sum()))
-    return most
+    def write(block: Within) -> None:
+        seen[block.rows] = block.inside.sum(axis=1)
+
+    collect(make_space(points, points, metric), WithinThreshold(float(reach)), write, run)
+    return int(seen.max())
 
 
 def private_tknn_shapley(
@@ -243,7 +239,7 @@ def private_tknn_shapley(
     points = np.asarray(inputs.points_val)
     _refuse_shared_records(inputs)
     n, m = game.space.n_train, game.space.n_validation
-    reached = _near_validation_points(game.space, points, tau, metric) if geometry else m
+    reached = _near_validation_points(points, tau, metric, game.run) if geometry else m
     noise_kind, count = _noise_for(neighbours, sampling, max(1, reached))
     cost = calibrate(noise_kind, epsilon, delta, count=count, sampling=sampling, neighbours=neighbours)
     notes = list(inputs.notes)

@@ -22,7 +22,7 @@ from datassay.neighbors import (
     Ranked,
     collect,
 )
-from datassay.results import FrameKind, check_axes, make_frame, new_axes, save_columns
+from datassay.results import FrameKind, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Tuning:
     best: int | float
 
     def __post_init__(self) -> None:
-        self.candidates.setflags(write=False)
-        self.scores.setflags(write=False)
+        for name in ("candidates", "scores"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
         return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
