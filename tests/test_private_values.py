@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import datassay as da
-from datassay.privacy import BudgetExceededError, Ledger, private_tknn_shapley, releases, total_epsilon
+from datassay import BudgetExceededError, Ledger, private_knn_shapley, private_tknn_shapley
+from datassay.privacy import releases, sampling, total_epsilon
+
+KEY = b"0123456789abcdef" * 2
 
 
 def problem(seed=0, n=60, m=8):
@@ -46,13 +49,13 @@ def by_hand(match, matching, others, classes):
     return value
 
 
-@pytest.mark.parametrize("sampling", [1.0, 0.3])
-def test_every_value_is_a_function_of_the_release_and_the_owners_own_record(sampling, monkeypatch):
+@pytest.mark.parametrize("chance", [1.0, 0.3])
+def test_every_value_is_a_function_of_the_release_and_the_owners_own_record(chance, monkeypatch):
     """Joint differential privacy: recomputed here from the released counts, the record, and whether it was sampled."""
     keys = []
-    monkeypatch.setattr(releases.secrets, "randbits", lambda bits: keys.append(12345) or 12345)
+    monkeypatch.setattr(sampling, "new_key", lambda: keys.append(KEY) or KEY)
     X, y, X_val, y_val = problem(5)
-    private = private_tknn_shapley(X, y, X_val, y_val, epsilon=2.0, delta=1e-3, sampling=sampling)
+    private = private_tknn_shapley(X, y, X_val, y_val, epsilon=2.0, delta=1e-3, sampling=chance)
     counts, classes = private.statistics.counts, private.statistics.n_classes
     assert len(keys) == 1
     for i in range(len(X)):
@@ -62,14 +65,38 @@ def test_every_value_is_a_function_of_the_release_and_the_owners_own_record(samp
             if -cosine > -0.5:
                 continue
             match = int(y[i] == y_val[t])
-            mine = 1 if sampling == 1 else int(releases._sample(12345, t, len(X), sampling)[i])
+            mine = 1 if chance == 1 else int(i in sampling.members(KEY, (t,), len(X), chance))
             total += by_hand(match, counts[t, 0] - mine * match, counts[t, 1] - mine * (1 - match), classes)
         assert private.values[i] == pytest.approx(total / len(X_val), abs=1e-12)
 
 
+def test_the_view_of_the_others_does_not_depend_on_a_record_but_through_the_release(monkeypatch):
+    """Joint differential privacy, by intervention: change one record, hold what is released, and nobody else notices."""
+    from datassay.privacy import kernels
+
+    monkeypatch.setattr(sampling, "new_key", lambda: KEY)
+    X, y, X_val, y_val = problem(4)
+    held = np.random.default_rng(1).integers(0, 20, (len(X_val), 3))
+    monkeypatch.setattr(
+        kernels, "count_neighbours", lambda *arguments: np.copyto(arguments[-1], held[: len(arguments[-1])])
+    )
+    monkeypatch.setattr(releases, "add_noise", lambda values, *_: np.array(values))
+    moved, relabelled = X.copy(), y.copy()
+    moved[7], relabelled[7] = [3.0, -1.0, 0.5], (y[7] + 1) % 3
+    for chance in (1.0, 0.4):
+        options = dict(epsilon=2.0, delta=1e-3, sampling=chance, memory=2**20, n_jobs=1)
+        before = private_tknn_shapley(X, y, X_val, y_val, **options).values
+        after = private_tknn_shapley(moved, relabelled, X_val, y_val, **options).values
+        others = np.arange(len(X)) != 7
+        np.testing.assert_array_equal(before[others], after[others])
+        assert before[7] != after[7]
+
+
 def test_samples_are_poisson_samples():
     n, q = 2000, 0.05
-    samples = np.stack([releases._sample(99, row, n, q) for row in range(400)])
+    samples = np.zeros((400, n), np.uint8)
+    for row in range(400):
+        samples[row, sampling.members(KEY, (row,), n, q)] = 1
     share = samples.mean()
     assert abs(share - q) < 6 * math.sqrt(q * (1 - q) / samples.size)
     # Sizes are binomial, members are independent of each other, and rows of each other.
@@ -77,7 +104,73 @@ def test_samples_are_poisson_samples():
     assert abs(np.corrcoef(samples[:, 0], samples[:, 1])[0, 1]) < 0.25
     assert len({row.tobytes() for row in samples}) == 400
     assert (samples[:, [0, -1]].sum(axis=0) > 0).all()
-    assert releases._sample(1, 0, 50, 1e-9).sum() == 0
+    assert len(sampling.members(KEY, (0,), 50, 1e-12)) == 0
+    np.testing.assert_array_equal(sampling.members(KEY, (0,), 5, 1.0), range(5))
+    # Every position is as likely as any other, at high chances too.
+    often = np.zeros(40)
+    for row in range(4000):
+        often[sampling.members(KEY, (row,), 40, 0.8)] += 1
+    assert np.abs(often / 4000 - 0.8).max() < 5 * math.sqrt(0.16 / 4000)
+
+
+def test_samples_need_the_key():
+    assert sampling.new_key() != sampling.new_key()
+    same = sampling.members(KEY, (3,), 1000, 0.1)
+    np.testing.assert_array_equal(same, sampling.members(KEY, (3,), 1000, 0.1))
+    assert not np.array_equal(same, sampling.members(b"\1" * 32, (3,), 1000, 0.1))
+    # The stream is SHAKE-256 of key and place, whatever library draws it.
+    import hashlib
+
+    expected = hashlib.shake_256(KEY + (3).to_bytes(8, "little")).digest(16)
+    assert sampling.words(KEY, (3,), 2).tobytes() == expected
+
+
+def mixed_table(rng, n, name):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(18, 90, n)),
+            "income": rng.lognormal(10, 1, n),
+            "job": rng.choice(["cook", "nurse", "pilot"], n),
+            "y": rng.choice(["a", "b"], n),
+        }
+    )
+    return da.read_table(frame, label="y")
+
+
+def test_one_record_of_a_table_moves_one_count_by_one(silent):
+    """The whole way from a table's columns to the release has the sensitivity that the noise is calibrated for."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    public = mixed_table(rng, 12, "public")
+    for _ in range(5):
+        frame = mixed_table(rng, 40, "private").to_frame("pandas").drop(columns="id")
+        wild = {"age": 1e6, "income": -1e9, "job": "astronaut", "y": "a"}
+        grown = pd.concat([frame, pd.DataFrame([wild])], ignore_index=True)
+        counts = [
+            private_tknn_shapley(da.read_table(data, label="y"), X_val=public, delta=1e-3, tau=0.2).statistics.counts
+            for data in (frame, grown)
+        ]
+        assert np.abs(counts[1] - counts[0]).sum(axis=1).max() <= 1
+
+
+def test_a_record_of_a_table_is_valued_by_its_columns(silent, tmp_path):
+    rng = np.random.default_rng(1)
+    public, private = mixed_table(rng, 12, "public"), mixed_table(rng, 40, "private")
+    released = private_tknn_shapley(private, X_val=public, delta=1e-3, tau=0.2)
+    record = {"age": None, "income": 20_000.0, "job": "pilot"}
+    frame = private.to_frame("pandas").drop(columns="id")
+    frame.loc[len(frame)] = [np.nan, 20_000.0, "pilot", "b"]
+    joined = private_tknn_shapley(da.read_table(frame, label="y"), X_val=public, delta=1e-3, tau=0.2)
+    assert released.value_record(record, "b") == pytest.approx(joined.values[-1], abs=1e-13)
+    again = da.load_result(released.save(tmp_path / "r.json"))
+    assert again.value_record(record, "b") == released.value_record(record, "b")
+    with pytest.raises(da.InputError, match="the record lacks 'job'"):
+        released.value_record({"age": 3, "income": 1}, "b")
+    with pytest.raises(da.InputError, match="'income' of the record must be a number"):
+        released.value_record({**record, "income": "much"}, "b")
 
 
 def test_a_new_record_is_valued_from_the_release_alone(silent):
@@ -131,8 +224,8 @@ def test_scattered_validation_points_need_less_noise():
 class TestLedger:
     def test_a_release_is_paid_for_and_served_again_at_no_cost(self, tmp_path, monkeypatch):
         ledger = Ledger(tmp_path / "l", epsilon=1.0, delta=1e-4)
-        for sampling in (1.0, 0.5):
-            first = private_tknn_shapley(*problem(), epsilon=0.3, delta=1e-4, sampling=sampling, ledger=ledger)
+        for chance in (1.0, 0.5):
+            first = private_tknn_shapley(*problem(), epsilon=0.3, delta=1e-4, sampling=chance, ledger=ledger)
             spent = ledger.spent()
 
             def never(*_):
@@ -140,7 +233,7 @@ class TestLedger:
 
             with monkeypatch.context() as patch:
                 patch.setattr(releases, "add_noise", never)
-                again = private_tknn_shapley(*problem(), epsilon=0.3, delta=1e-4, sampling=sampling, ledger=ledger)
+                again = private_tknn_shapley(*problem(), epsilon=0.3, delta=1e-4, sampling=chance, ledger=ledger)
             assert again.values.tobytes() == first.values.tobytes()
             assert ledger.spent() == spent
             assert "served again" in again.notes[-1]
@@ -210,8 +303,165 @@ def test_private_values_are_another_type_and_frozen(tmp_path):
     with pytest.raises(ValueError, match="read-only"):
         private.values[0] = 1
     assert list(private.to_frame("pandas").columns) == ["id", "private_value", "label"]
-    with pytest.raises(da.InputError, match="of kind 'private values', not values"):
-        da.load_result(private.save(tmp_path / "p.parquet"))
+    for name in ("p.parquet", "p.json"):
+        again = da.load_result(private.save(tmp_path / name))
+        assert isinstance(again, da.PrivateValues)
+        assert again.values.tobytes() == private.values.tobytes()
+        assert again.guarantee == private.guarantee
+        assert again.parameters == private.parameters
+        x, y = problem(9)[0][0], 1
+        assert again.value_record(x, y) == private.value_record(x, y)
+    private.save(tmp_path / "p.csv")
+    assert private.of(3) == private.values[3]
+    with pytest.raises(da.InputError, match="no record with id 99"):
+        private.of(99)
+
+
+def test_one_small_file_an_owner(tmp_path):
+    import json
+
+    X, y, X_val, y_val = problem(n=6)
+    ids = ["ann", "a/b", "..", ".hidden", "x" * 300, "ünï code"]
+    private = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, ids=ids, n_classes=3)
+    folder = private.save_owners(tmp_path / "owners")
+    files = sorted(folder.iterdir())
+    assert len(files) == 6
+    told = [json.loads(file.read_text()) for file in files]
+    assert {t["id"]: t["private_value"] for t in told} == dict(zip(ids, private.values.tolist(), strict=True))
+    for t in told:  # nothing that depends on the others: not their number, not their values, no notes
+        assert set(t) == {"id", "private_value", "method", "guarantee", "version"}
+    assert (folder / "ann.json").exists()
+    with pytest.raises(da.InputError, match="not an empty folder"):
+        private.save_owners(folder)
+    assert len(list(folder.iterdir())) == 6
+    with pytest.raises(da.InputError, match="does not exist"):
+        private.save_owners(tmp_path / "no" / "where")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["owners"]
+
+
+class TestPaperRelease:
+    def test_counts_records_neighbours_and_matches(self, silent):
+        X, y, X_val, y_val = problem(3)
+        paper = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, release="paper")
+        two = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3)
+        counts = two.statistics.counts
+        expected = np.stack([np.full(len(X_val), len(X)), counts.sum(axis=1), counts[:, 0]], axis=1)
+        np.testing.assert_array_equal(paper.statistics.counts, expected)
+        np.testing.assert_allclose(paper.values, two.values, atol=1e-13)
+        x = np.random.default_rng(1).normal(size=3)
+        assert paper.value_record(x, 1) == pytest.approx(two.value_record(x, 1), abs=1e-13)
+
+    def test_its_three_counts_need_root_three_times_the_noise(self):
+        paper, two = (
+            private_tknn_shapley(*problem(), epsilon=0.5, delta=1e-4, release=r).parameters["sigma"]
+            for r in ("paper", "histogram")
+        )
+        assert paper / two == pytest.approx(math.sqrt(3), rel=2e-3)
+
+    def test_it_is_for_records_that_come_and_go(self):
+        for given in ({"neighbours": "replace"}, {"geometry": True}):
+            with pytest.raises(da.InputError, match="published for add-remove"):
+                private_tknn_shapley(*problem(), release="paper", **given)
+
+
+class TestKnn:
+    def test_no_value_moves_by_more_than_its_sensitivity(self):
+        """SPEC §5: 1/(k(k+1)), whoever comes, goes or is replaced, and it is reached."""
+        rng = np.random.default_rng(0)
+        for k in (1, 2, 3, 5):
+            bound, largest = 1 / (k * (k + 1)), 0.0
+            for _ in range(400):
+                n = int(rng.integers(2, 12))
+                X, y = rng.integers(0, 6, (n, 1)).astype(float), rng.integers(0, 2, n)
+                other = float(rng.integers(0, 6)), int(rng.integers(0, 2))
+                where = int(rng.integers(0, n))
+                point = ([[0.0]], [1])
+
+                def values(X, y, point=point, k=k):
+                    return da.knn_shapley(X, y, *point, k=k, utility="fraction").values
+
+                base = values(X, y)
+                added = values(np.insert(X, where, other[0], axis=0), np.insert(y, where, other[1]))
+                swapped_X, swapped_y = X.copy(), y.copy()
+                swapped_X[where], swapped_y[where] = other[0], other[1]
+                change = np.abs(np.delete(added, where) - base).max()
+                replaced = np.abs(np.delete(values(swapped_X, swapped_y) - base, where)).max()
+                assert max(change, replaced) <= bound + 1e-12
+                largest = max(largest, change)
+            assert largest == pytest.approx(bound, abs=1e-12)
+
+    def test_without_noise_they_are_the_fraction_values(self, silent):
+        data = problem(2)
+        expected = da.knn_shapley(*data, k=3, utility="fraction").values
+        np.testing.assert_allclose(private_knn_shapley(*data, k=3, delta=1e-3).values, expected, atol=1e-15)
+        # Nearly everybody is in a sample of nearly everybody.
+        sampled = private_knn_shapley(*data, k=3, delta=1e-3, sampling=1 - 1e-12).values
+        np.testing.assert_allclose(sampled, expected, atol=1e-12)
+
+    def test_samples_are_averaged_rightly(self, silent):
+        """The mean over samples, by enumerating all of them for one owner and one validation point."""
+        from itertools import product
+
+        rng = np.random.default_rng(3)
+        n, k, q = 6, 2, 0.4
+        X, y = rng.normal(size=(n, 1)), np.array([1, 0, 1, 1, 0, 1])
+        expected = np.zeros(n)
+        for i in range(n):
+            others = [j for j in range(n) if j != i]
+            for chosen in product([0, 1], repeat=n - 1):
+                rows = [j for j, c in zip(others, chosen, strict=True) if c] + [i]
+                chance = q ** sum(chosen) * (1 - q) ** (n - 1 - sum(chosen))
+                alone = da.knn_shapley(X[rows], y[rows], [[0.0]], [1], k=k, utility="fraction").values[-1]
+                expected[i] += chance * alone
+        m = 20_000  # validation points are fresh samples: as many repetitions in one call
+        found = private_knn_shapley(X, y, np.zeros((m, 1)), np.ones(m, int), k=k, sampling=q, delta=1e-3).values
+        assert np.abs(found - expected).max() < 5 * 0.25 / math.sqrt(m)
+
+    def test_noise_is_independent_and_of_the_scale_told(self):
+        X, y, X_val, y_val = problem(n=2000)
+        private = private_knn_shapley(X, y, X_val, y_val, k=2, epsilon=1.0, delta=1e-4)
+        noise = private.values - da.knn_shapley(X, y, X_val, y_val, k=2, utility="fraction").values
+        sigma = private.parameters["sigma"]
+        assert noise.std() == pytest.approx(sigma, rel=6 / math.sqrt(2 * 2000))
+        # μ = sensitivity / σ of Gaussian differential privacy, by an independent root search.
+        from scipy.optimize import brentq
+
+        from datassay.privacy.accounting import gaussian_delta
+
+        mu = brentq(lambda mu: gaussian_delta(mu, 1.0) - 1e-4, 1e-3, 5)
+        assert sigma == pytest.approx(1 / (2 * 3) / mu, rel=2e-4)
+
+    def test_it_says_that_owners_must_not_share(self):
+        private = private_knn_shapley(*problem(), delta=1e-3)
+        assert private.guarantee.audience == "owner, no collusion"
+        assert "ten owners who share their values face" in private.notes[-1]
+        with pytest.raises(da.InputError, match="releases no statistics"):
+            private.value_record([0, 0, 0], 1)
+
+    def test_it_is_served_again_from_the_ledger(self, tmp_path, monkeypatch):
+        ledger = Ledger(tmp_path / "l", epsilon=1.0, delta=1e-4)
+        first = private_knn_shapley(*problem(), epsilon=0.3, delta=1e-4, ledger=ledger)
+        monkeypatch.setattr(releases, "add_noise", None)
+        again = private_knn_shapley(*problem(), epsilon=0.3, delta=1e-4, ledger=ledger)
+        assert again.values.tobytes() == first.values.tobytes()
+        assert len(ledger.releases()) == 1
+        assert ledger.releases()[0].audience == "owner, no collusion"
+
+
+def test_classes_must_be_public():
+    X, y, X_val, y_val = problem()
+    with pytest.raises(da.InputError, match=r"training has labels that the public validation set lacks \(2\)"):
+        private_tknn_shapley(X, y, X_val, y_val % 2, delta=1e-3)
+    assert private_tknn_shapley(X, y, X_val, y_val % 2, delta=1e-3, n_classes=4).statistics.n_classes == 4
+    # One more training label does not change what anybody else is told.
+    assert private_tknn_shapley(X, y % 2, X_val, y_val, delta=1e-3).statistics.n_classes == 3
+
+
+def test_shared_records_are_noted():
+    X, y, X_val, y_val = problem()
+    X_val, y_val = np.vstack([X_val, X[:2]]), np.append(y_val, y[:2])
+    notes = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3).notes
+    assert any(note.startswith("20.0% of the validation records occur in the training data too") for note in notes)
 
 
 def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data):

@@ -245,7 +245,8 @@ class TestFiles:
         (tmp_path / "d.json").write_text("{")
         (tmp_path / "g.json").write_text('{"datassay": {}, "columns": {"a": [1]}}')
         (tmp_path / "h.json").write_text('{"datassay": {"kind": "values"}, "kinds": {}, "columns": {}}')
-        for name in ("a.parquet", "b.parquet", "c.json", "d.json", "g.json", "h.json"):
+        (tmp_path / "i.json").write_text('{"datassay": {"kind": "private values"}, "kinds": {}, "columns": {}}')
+        for name in ("a.parquet", "b.parquet", "c.json", "d.json", "g.json", "h.json", "i.json"):
             with pytest.raises(da.InputError, match="is not a result saved by datassay"):
                 da.load_result(tmp_path / name)
         self.values.save(tmp_path / "e.csv")

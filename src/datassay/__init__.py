@@ -34,6 +34,15 @@ if TYPE_CHECKING:
         removal_curve,
     )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
+    from datassay.privacy import (
+        BudgetExceededError,
+        Guarantee,
+        Ledger,
+        NoisyCounts,
+        PrivateValues,
+        private_knn_shapley,
+        private_tknn_shapley,
+    )
     from datassay.results import Values, load_result
     from datassay.value import (
         Tuning,
@@ -52,20 +61,28 @@ _ROOMS = {
     "data": ("Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "neighbors": "NeighbourGraph nearest_neighbours",
+    "privacy": (
+        "BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues private_knn_shapley private_tknn_shapley"
+    ),
     "results": "Values load_result",
     "value": "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley tknn_shapley tune_k tune_tau",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
+    "BudgetExceededError",
     "Column",
     "Curve",
     "DatasetInfo",
     "Detection",
     "Encoder",
+    "Guarantee",
     "InputError",
+    "Ledger",
     "MissingDependencyError",
     "NeighbourGraph",
+    "NoisyCounts",
+    "PrivateValues",
     "Table",
     "Tuning",
     "Values",
@@ -85,6 +102,8 @@ __all__ = [
     "load_result",
     "nearest_neighbours",
     "oracle",
+    "private_knn_shapley",
+    "private_tknn_shapley",
     "read_table",
     "removal_curve",
     "self_shapley",

@@ -9,8 +9,9 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -385,8 +386,14 @@ def save_columns(
     return write_whole(path, write)
 
 
-def load_result(path: str | os.PathLike[str]) -> Values:
-    """Read a result that was saved as Parquet or JSON.
+# Results other than values, and who makes them of a header and columns again.
+_LOADERS: Mapping[str, tuple[str, str]] = {
+    "private values": ("datassay.privacy.releases", "load_private_values"),
+}
+
+
+def load_result(path: str | os.PathLike[str]) -> Any:
+    """Read a result that was saved as Parquet or JSON: values, private values, whatever it is.
 
     >>> import datassay as da, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "values.json"
@@ -396,8 +403,21 @@ def load_result(path: str | os.PathLike[str]) -> Values:
     np.True_
     """
     header, columns = load_columns(path)
-    if header.get("kind") != "values":
-        raise InputError(f"{str(path)!r} holds a result of kind {header.get('kind')!r}, not values")
+    kind = header.get("kind")
+    if kind == "values":
+        return _load_values(path, header, columns)
+    if not isinstance(kind, str) or kind not in _LOADERS:
+        raise InputError(f"{str(path)!r} holds something of kind {kind!r}, which is no result")
+    module, name = _LOADERS[kind]
+    try:
+        return getattr(import_module(module), name)(header, columns)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{str(path)!r} is not a result saved by datassay") from None
+
+
+def _load_values(
+    path: str | os.PathLike[str], header: Mapping[str, object], columns: Mapping[str, NDArray[np.generic]]
+) -> Values:
     parameters, notes, seed = header.get("parameters"), header.get("notes"), header.get("seed")
     plain = isinstance(parameters, dict) and isinstance(notes, list) and (seed is None or isinstance(seed, int))
     if not plain or not {"value", "id"} <= set(columns) or not {"method", "version"} <= set(header):

@@ -2,7 +2,7 @@
 
 from datassay.data.datasets import DatasetInfo, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.inputs import Inputs, as_labels, prepare
+from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
 from datassay.data.reading import column_names, read_table
 from datassay.data.simulate import census, truth, voters
 from datassay.data.table import Column, Table
@@ -11,6 +11,7 @@ __all__ = [
     "Column",
     "DatasetInfo",
     "Encoder",
+    "FittedOn",
     "Inputs",
     "Table",
     "as_labels",

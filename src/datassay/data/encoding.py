@@ -1,19 +1,20 @@
-"""From typed columns to points in space, fitted on training data only.
+"""From typed columns to points in space, fitted on training data only (or on public data only, for private values).
 
 Numbers are standardised (or min–max scaled), categories become one 0/1 column each. Missing numbers become the
 training median, a missing category one more category; both are noted. Categories never seen in training become
 all zeros, and are noted too.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.table import Missing, Scaling, Table, check_encoding
+from datassay.data.table import Column, Missing, Scaling, Table, categorical, check_encoding
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Encoder:
     scale: Scaling
     missing: Missing
     dtype: np.dtype[np.float32] | np.dtype[np.float64]
+    source: str = "training"
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -69,7 +71,7 @@ class Encoder:
                 numbers = _numbers(table, part.name)
                 if absent.any():
                     notes.append(
-                        f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the training "
+                        f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the {self.source} "
                         f"median {part.fill:g}"
                     )
                     numbers = np.where(absent, part.fill, numbers)
@@ -84,37 +86,75 @@ class Encoder:
                 if unseen.any():
                     names = np.unique(column.decoded()[unseen].astype(np.str_))
                     notes.append(
-                        f"{table.name}: {unseen.sum():,} values of {part.name!r} never occur in training "
+                        f"{table.name}: {unseen.sum():,} values of {part.name!r} never occur in {self.source} "
                         f"({_checks.listed(names)}) and match none of its categories"
                     )
                 rows = np.flatnonzero(codes >= 0)
                 out[rows, at + codes[rows]] = 1
                 at += len(part.categories)
                 if absent.any():
-                    how = "a category of their own" if part.missing else "none of the training categories"
+                    how = "a category of their own" if part.missing else f"none of the {self.source} categories"
                     notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
                 if part.missing:
                     out[absent, at] = 1
                     at += 1
         return out, tuple(notes)
 
+    def transform_record(self, record: Mapping[str, object]) -> NDArray[np.float32] | NDArray[np.float64]:
+        """One encoded row from the values of one record by column name; None is missing."""
+        columns: dict[str, Column] = {}
+        for part in self.parts:
+            if part.name not in record:
+                raise InputError(
+                    f"the record lacks {part.name!r}; it needs {_checks.listed(p.name for p in self.parts)}"
+                )
+            given = record[part.name]
+            if isinstance(part, _Category):
+                columns[part.name] = categorical([None if given is None else str(given)])
+                continue
+            try:
+                number = np.nan if given is None else float(given)  # type: ignore[arg-type]
+            except (TypeError, ValueError):
+                raise InputError(f"{part.name!r} of the record must be a number, got {given!r}") from None
+            columns[part.name] = Column("numeric", np.array([number]))
+        return self.transform(Table(columns, np.arange(1), name="the record"))[0]
+
+    def to_dict(self) -> dict[str, object]:
+        """The encoder as plain values, for JSON."""
+        parts = [{"kind": type(part).__name__.strip("_").lower(), **asdict(part)} for part in self.parts]
+        return {
+            "parts": parts, "scale": self.scale, "missing": self.missing, "dtype": self.dtype.name,
+            "source": self.source,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Encoder":
+        """The encoder that :meth:`to_dict` wrote down."""
+        parts: list[_Number | _Category] = []
+        for given in plain["parts"]:
+            fields = {name: value for name, value in given.items() if name != "kind"}
+            if given["kind"] == "number":
+                parts.append(_Number(**fields))
+            else:
+                parts.append(_Category(fields["name"], tuple(fields["categories"]), fields["missing"]))
+        return cls(tuple(parts), plain["scale"], plain["missing"], np.dtype(plain["dtype"]), plain["source"])
+
     def _same_columns(self, table: Table) -> None:
         expected = {part.name for part in self.parts}
         found = set(table.features)
         if expected - found:
-            raise InputError(
-                f"{table.name} lacks the column {_checks.listed(sorted(expected - found))} that the training data has"
-            )
+            lacking = _checks.listed(sorted(expected - found))
+            raise InputError(f"{table.name} lacks the column {lacking} that the {self.source} data has")
         if found - expected:
             raise InputError(
-                f"{table.name} has the column {_checks.listed(sorted(found - expected))} that the training data "
+                f"{table.name} has the column {_checks.listed(sorted(found - expected))} that the {self.source} data "
                 "lacks; ignore it or add it there"
             )
         for part in self.parts:
             numeric = isinstance(part, _Number)
             if (table.columns[part.name].kind == "numeric") != numeric:
                 raise InputError(
-                    f"column {part.name!r} is {'numeric' if numeric else 'categorical'} in the training data and "
+                    f"column {part.name!r} is {'numeric' if numeric else 'categorical'} in the {self.source} data and "
                     f"{table.columns[part.name].kind} in {table.name}"
                 )
 
@@ -136,12 +176,13 @@ def fit_encoder(
     scale: Scaling | None = None,
     missing: Missing | None = None,
     dtype: Literal["float64", "float32"] = "float64",
+    source: str = "training",
 ) -> Encoder:
     """Learn from the training table how its columns become numbers.
 
     ``scale`` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none"; a constant column becomes 0.
     ``missing="error"`` refuses missing values instead of filling them in. Left out, both are what the table was read
-    with.
+    with. ``source`` is what messages call the table.
 
     >>> import datassay as da, pandas as pd
     >>> table = da.read_table(pd.DataFrame({"age": [20, 40], "job": ["cook", "nurse"]}))
@@ -167,7 +208,7 @@ def fit_encoder(
             continue
         numbers = _numbers(table, name)[~absent]
         if len(numbers) == 0:
-            raise InputError(f"column {name!r} of {table.name} has no values in training; ignore it")
+            raise InputError(f"column {name!r} of {table.name} has no values; ignore it")
         fill = float(np.median(numbers))
         filled = np.where(absent, fill, column.data.astype(np.float64))
         if scale == "standard":
@@ -184,4 +225,4 @@ def fit_encoder(
             raise InputError(f"column {name!r} of {table.name} holds numbers too small to scale; multiply it first")
         _checks.exact_as_float(f"column {name!r} of {table.name}", column.data)
         parts.append(_Number(name, centre, width, fill))
-    return Encoder(tuple(parts), scale, missing, np.dtype(dtype))
+    return Encoder(tuple(parts), scale, missing, np.dtype(dtype), source)

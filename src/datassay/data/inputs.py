@@ -1,21 +1,23 @@
 """What the value functions accept, brought to one form: points, label codes, ids, and notes.
 
-Features may be arrays, data frames of numbers, or Tables (then encoded, fitted on the training table alone);
-labels may be strings, whole numbers or Booleans.
+Features may be arrays, data frames of numbers, or Tables (then encoded, fitted on the training table alone, or on the
+validation table alone where the training data must not show); labels may be strings, whole numbers or Booleans.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data.encoding import fit_encoder
+from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.reading import as_ids, frame_index, is_missing
 from datassay.data.table import Table
 
 Codes = NDArray[np.uint8] | NDArray[np.int32]
+FittedOn = Literal["training", "validation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class Inputs:
     ids: NDArray[np.generic]
     ids_given: bool
     notes: tuple[str, ...]
+    encoder: Encoder | None = None
 
     @property
     def n_classes(self) -> int:
@@ -46,13 +49,17 @@ def prepare(
     y_val: object | None = None,
     *,
     ids: object | None = None,
+    fitted_on: FittedOn = "training",
 ) -> Inputs:
-    """Bring the arguments of a value function to one form, or say what is wrong with them."""
+    """Bring the arguments of a value function to one form, or say what is wrong with them.
+
+    ``fitted_on`` names the table whose means, deviations and categories encode both.
+    """
     if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
         raise InputError("X and X_val must both be Tables, or neither")
     if isinstance(X, Table):
         assert X_val is None or isinstance(X_val, Table)
-        return _from_tables(X, y, X_val, y_val, ids)
+        return _from_tables(X, y, X_val, y_val, ids, fitted_on)
     points, names, found_ids = _from_frame("X", X, None)
     points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
     if y is None:
@@ -74,10 +81,13 @@ def prepare(
     return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, ())
 
 
-def _from_tables(train: Table, y: object, validation: Table | None, y_val: object, ids: object | None) -> Inputs:
+def _from_tables(
+    train: Table, y: object, validation: Table | None, y_val: object, ids: object | None, fitted_on: FittedOn
+) -> Inputs:
     if not len(train) or (validation is not None and not len(validation)):
         raise InputError(f"{train.name if not len(train) else 'the validation table'} has no rows")
-    encoder = fit_encoder(train)
+    public = validation if fitted_on == "validation" else None
+    encoder = fit_encoder(train) if public is None else fit_encoder(public, source="validation")
     points, notes = encoder.transform(train)
     notes = (*train.notes, *notes)
     labels = as_labels("y", train.labels if y is None else y)
@@ -94,7 +104,7 @@ def _from_tables(train: Table, y: object, validation: Table | None, y_val: objec
             )
     elif y_val is not None:
         raise InputError("y_val is given without X_val")
-    return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes)
+    return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes, encoder)
 
 
 def _from_frame(
@@ -191,6 +201,7 @@ def _join(
     labels_val: NDArray[np.generic],
     ids: object | None,
     notes: tuple[str, ...],
+    encoder: Encoder | None = None,
 ) -> Inputs:
     if (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
         raise InputError(
@@ -208,4 +219,6 @@ def _join(
     chosen = np.arange(n) if ids is None else as_ids(np.asarray(ids), "ids")
     if len(chosen) != n:
         raise InputError(f"ids has {len(chosen)} entries for {n} records")
-    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes)
+    return Inputs(
+        points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes, encoder
+    )

@@ -4,7 +4,8 @@ from datassay.privacy.accounting import Cost, calibrate, total_delta, total_epsi
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import BudgetExceededError, Ledger, Release
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.releases import NoisyCounts, PrivateValues, private_tknn_shapley
+from datassay.privacy.releases import PrivateValues, private_knn_shapley, private_tknn_shapley
+from datassay.privacy.statistics import NoisyCounts
 
 __all__ = [
     "BudgetExceededError",
@@ -16,6 +17,7 @@ __all__ = [
     "Release",
     "add_noise",
     "calibrate",
+    "private_knn_shapley",
     "private_tknn_shapley",
     "total_delta",
     "total_epsilon",

@@ -1,4 +1,6 @@
-"""Private threshold values, compiled: counts, noise and values of a block of validation points in one go."""
+"""Private values, compiled: counts of a block of validation points, and values from what was released."""
+
+import math
 
 import numpy as np
 
@@ -6,45 +8,77 @@ from datassay._jit import kernel
 
 
 @kernel
-def threshold_value(match, matching, others, harmonic, n_classes):
-    """SPEC §3 for a record that joins ``matching`` + ``others`` neighbours (both without it; below 0 counts as 0)."""
-    p = max(matching, 0)
-    c = 1 + p + max(others, 0)
-    value = (match - 1.0 / n_classes) / c
-    if c >= 2:
-        value += (match / c - p / (c * (c - 1.0))) * (harmonic[c] - 1.0)
-    return value
+def count_neighbours(inside, sampled, codes, targets, counts):
+    """counts[v] = (records, neighbours, matching neighbours) of validation point v in its sample.
 
-
-@kernel
-def add_private_threshold(inside, sampled, codes, targets, weights, noise, harmonic, n_classes, fresh, released, total):
-    """SPEC §5: release (matching, other) neighbours in the sample plus noise, and value every record from that.
-
-    ``sampled[v, i]`` is 1 where record i was in the sample of validation point v (one row of ones serves all points if
-    everybody was). The noise was drawn beforehand, once for each validation point: what is released is count + noise,
-    and all values follow from it and the record's own data. Unless ``fresh``, ``released`` already holds an earlier
-    release, and nothing is counted.
+    ``sampled[v, i]`` is 1 where record i is in the sample of v; one row serves all points if it is the same for all.
     """
     n = inside.shape[1]
-    worth = np.zeros(5)  # not near; near: other or matching label, out of the sample; the same, in it
     for v in range(inside.shape[0]):
         near = inside[v]
         chosen = sampled[min(v, sampled.shape[0] - 1)]
         target = targets[v]
+        records = 0
+        neighbours = 0
         matching = 0
-        others = 0
-        if fresh:
-            for i in range(n):
-                others += near[i] & chosen[i]
-                matching += near[i] & chosen[i] & (codes[i] == target)
-            released[v, 0] = matching + noise[v, 0]
-            released[v, 1] = others - matching + noise[v, 1]
-        matching = released[v, 0]
-        others = released[v, 1]
-        worth[1] = weights[v] * threshold_value(0, matching, others, harmonic, n_classes)
-        worth[2] = weights[v] * threshold_value(1, matching, others, harmonic, n_classes)
-        # A record that was counted is taken out of the counts before it is valued against them.
-        worth[3] = weights[v] * threshold_value(0, matching, others - 1, harmonic, n_classes)
-        worth[4] = weights[v] * threshold_value(1, matching - 1, others, harmonic, n_classes)
         for i in range(n):
-            total[i] += worth[near[i] * (1 + (codes[i] == target) + 2 * chosen[i])]
+            records += chosen[i]
+            neighbours += near[i] & chosen[i]
+            matching += near[i] & chosen[i] & (codes[i] == target)
+        counts[v, 0] = records
+        counts[v, 1] = neighbours
+        counts[v, 2] = matching
+
+
+@kernel
+def add_worths(inside, taken, codes, targets, worths, total):
+    """Add what each validation point v says of each record: worths[v] for one that is not near, then for one that is
+    near and joins the released counts (other label, matching label), then for one that is taken out of them first.
+
+    ``taken[v, i]`` is 1 where record i is taken out of the counts of v; one row serves all points if it is the same.
+    """
+    n = inside.shape[1]
+    for v in range(inside.shape[0]):
+        near = inside[v]
+        counted = taken[min(v, taken.shape[0] - 1)]
+        target = targets[v]
+        worth = worths[v]
+        for i in range(n):
+            total[i] += worth[near[i] * (1 + (codes[i] == target) + 2 * counted[i])]
+
+
+@kernel
+def add_sampled_shapley(order, start, stop, codes, target, weight, k, log_skip, drawn, total):
+    """``fraction`` Shapley values of the records at ranks start … stop−1, each among a fresh sample of the others.
+
+    With r−1 of the sample before it, a record is worth b/max(k, r) − Σ b_j/(j (j−1)) over the sample's ranks
+    j > max(k, r) behind it. ``drawn`` are the words that say how many to skip, ``log_skip`` is log(1 − chance).
+    Returns how many words were used, or −1 if there were too few (then ``total`` is not touched).
+    """
+    n = order.shape[0]
+    values = np.empty(stop - start)
+    used = 0
+    for own in range(start, stop):
+        rank = 1
+        behind = 0.0
+        last = 0
+        at = -1
+        while True:
+            if used == drawn.shape[0]:
+                return -1
+            uniform = (np.float64(drawn[used] >> np.uint64(11)) + 1.0) * 2.0**-53
+            used += 1
+            at += 1 + int(min(math.floor(math.log(uniform) / log_skip), float(n)))
+            if at >= n - 1:
+                break
+            if at < own:
+                rank += 1
+                continue
+            last = max(last, rank) + 1
+            if last > k and codes[order[at + 1]] == target:
+                behind += 1.0 / (last * (last - 1.0))
+        match = 1.0 if codes[order[own]] == target else 0.0
+        values[own - start] = match / max(k, rank) - behind
+    for own in range(start, stop):
+        total[order[own]] += weight * values[own - start]
+    return used

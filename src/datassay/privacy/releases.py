@@ -4,15 +4,20 @@ By SPEC §3, finding 1, the value of a record needs only two numbers a validatio
 validation label, and how many have another. One record moves one of the two by one. They are released once, with
 discrete Gaussian noise; every owner's value follows from them and the owner's own record, so that owners who put
 their heads together learn nothing that the released numbers do not already tell (joint differential privacy).
+
+The validation set is public, and everything that shapes the counts comes from it alone: how columns are scaled and
+encoded, which classes there are, the threshold. What a training record can do is to be counted, and nothing else.
 """
 
 import hashlib
 import json
+import math
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +29,10 @@ from datassay._version import __version__
 from datassay.data import Inputs
 from datassay.neighbors import (
     DEFAULT_MEMORY,
-    NeighbourGraph,
+    Bar,
+    FullRanking,
     Progress,
+    Ranked,
     Run,
     Within,
     WithinThreshold,
@@ -33,46 +40,19 @@ from datassay.neighbors import (
     collect,
     make_space,
 )
-from datassay.privacy.accounting import Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Guarantee, Neighbours
+from datassay.privacy import sampling as samples
+from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
+from datassay.privacy.guarantee import NEIGHBOURS, Audience, Guarantee, Neighbours
 from datassay.privacy.ledger import Ledger
+from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
-from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns
+from datassay.privacy.statistics import COLUMNS, NoisyCounts, ReleaseKind, worths
+from datassay.results import FrameKind, Parameter, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
-from datassay.value.knn import harmonic
+from datassay.value.knn import shapley_total
 
-
-@dataclass(frozen=True, eq=False)
-class NoisyCounts:
-    """What was released: for each (public) validation point, noisy numbers of matching and other neighbours.
-
-    They are public, and enough to value any record, old or new.
-    """
-
-    counts: NDArray[np.int64]
-    points: NDArray[np.float64]
-    labels: NDArray[np.generic]
-    weights: NDArray[np.float64]
-    tau: float
-    metric: str
-    n_classes: int
-
-    def value(self, x: object, y: object) -> float:
-        """Value of a record that is not among those counted, from the released numbers alone."""
-        from datassay.privacy import kernels
-
-        space = make_space(np.asarray([x], dtype=self.points.dtype), self.points, self.metric)
-        assert not isinstance(space, NeighbourGraph)
-        distances = np.empty((space.n_validation, 1), space.dtype)
-        space.fill(0, distances)
-        near = distances[:, 0] <= space.threshold(self.tau)
-        table = _harmonic(self.counts, 0)
-        total = 0.0
-        for t in np.flatnonzero(near):
-            matching, others = self.counts[t]
-            match = int(self.labels[t] == y)
-            total += self.weights[t] * kernels.threshold_value(match, matching, others, table, self.n_classes)
-        return float(total / self.weights.sum())
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +60,25 @@ class PrivateValues:
     """Values that may be told, each to the owner of its record, and the guarantee under which they may.
 
     Not a kind of :class:`datassay.Values`: code that expects the one cannot be handed the other by accident.
+
+    Attributes
+    ----------
+    values, ids, labels
+        One entry per record, for the operator's eyes: a value depends on its own record openly, so it is for that
+        record's owner and for nobody else.
+    guarantee
+        What is promised, and to whom.
+    statistics
+        The released noisy counts, which are public; None where every owner's value has noise of its own.
+    method, parameters, notes, version
+        How the values were obtained.
     """
 
     values: NDArray[np.float64]
     ids: NDArray[np.generic]
     method: str
     guarantee: Guarantee
-    statistics: NoisyCounts
+    statistics: NoisyCounts | None
     parameters: Mapping[str, Parameter]
     labels: NDArray[np.generic] | None = None
     notes: tuple[str, ...] = ()
@@ -106,8 +98,52 @@ class PrivateValues:
         return f"PrivateValues({len(self)} records by {self.method}; {self.guarantee})"
 
     def value_record(self, x: object, y: object) -> float:
-        """Value of a new record, from the released statistics alone: it costs nothing, however often."""
+        """Value of a new record, from the released statistics alone: it costs nothing, however often.
+
+        ``x`` are its features, or a mapping from column to value if the values were made from a table.
+        """
+        if self.statistics is None:
+            raise InputError(
+                f"{self.method} releases no statistics: every owner's value has noise of its own, and a new record "
+                "needs a new release; private_tknn_shapley can answer new records for ever"
+            )
         return self.statistics.value(x, y)
+
+    def of(self, id: object) -> float:
+        """The value of the record with this id."""
+        found = np.flatnonzero(self.ids == id)
+        if len(found) == 0:
+            raise InputError(f"there is no record with id {id!r}")
+        return float(self.values[found[0]])
+
+    def summary(self) -> str:
+        """What was released, under which guarantee, and how the values are spread, in words."""
+        low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
+        settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
+        lines = [
+            f"{len(self):,} records valued privately by {self.method} ({settings}).",
+            f"Guarantee: {self.guarantee}.",
+            f"Values: median {middle:.3g}, nine in ten between {low:.3g} and {high:.3g}; noise included.",
+        ]
+        if self.guarantee.audience == "owner":
+            lines.append(
+                "Tell each owner their own value; the noisy counts may be published, the list of values may not."
+            )
+        else:
+            lines.append("Tell each owner their own value and no other: owners who share theirs weaken the guarantee.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None, bins: int = 60) -> "Axes":
+        """Draw the distribution of private values (for the operator) on ``ax`` or a new figure; returns the axes."""
+        if ax is None:
+            ax = new_axes(7, 4)
+        ax.hist(self.values, bins=bins, color="#4477aa")
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_title(f"Private values of {len(self):,} records, ε = {self.guarantee.epsilon:.3g}", loc="left")
+        ax.set_xlabel(f"value by {self.method}, noise included")
+        ax.set_ylabel("records")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         columns = {"id": self.ids, "private_value": self.values, "label": self.labels}
@@ -118,22 +154,72 @@ class PrivateValues:
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the operator's file: values, guarantee and parameters, as Parquet, JSON or (values alone) CSV."""
+        """Write the operator's file: values, guarantee, statistics, as Parquet or JSON, or the values alone as CSV."""
         header = {
             "kind": "private values",
             "method": self.method,
             "parameters": dict(self.parameters),
             "guarantee": self.guarantee.to_dict(),
+            "statistics": None if self.statistics is None else self.statistics.to_dict(),
             "version": self.version,
             "notes": list(self.notes),
         }
         return save_columns(path, header, self._columns())
 
+    def save_owners(self, folder: str | os.PathLike[str], progress: Progress = None) -> Path:
+        """Write one small JSON file for each owner into ``folder``: their id, their value, and the guarantee.
 
-def _harmonic(counts: NDArray[np.int64], extra: int) -> NDArray[np.float64]:
-    """H_0 … up to the largest number of neighbours that the counts can mean."""
-    largest = int(np.maximum(counts, 0).sum(axis=1).max()) + extra + 2
-    return harmonic(largest)
+        Nothing in it depends on anybody else's record but through the guarantee. The folder must be new or empty; it
+        appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
+        """
+        target = Path(folder)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise InputError(f"{str(folder)!r} is not an empty folder; nothing was written")
+        if not target.parent.is_dir():
+            raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+        import shutil
+        import tempfile
+
+        promise = {"method": self.method, "guarantee": self.guarantee.to_dict(), "version": self.version}
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        try:
+            with Bar(progress, len(self), "owners") as report:
+                for id, value in zip(self.ids.tolist(), self.values.tolist(), strict=True):
+                    told = json.dumps({"id": id, "private_value": value, **promise}, allow_nan=False, indent=1)
+                    (temporary / _file_name(id)).write_text(told, encoding="utf-8")
+                    report(1)
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o777 & ~mask)
+            temporary.replace(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        return target
+
+
+def _file_name(id: object) -> str:
+    """A file name for an id: escaped where it must be, and cut (with a digest in place of the rest) where too long."""
+    name = quote(str(id), safe=" ,;=@()+")
+    name = name.replace(".", "%2E") if name.strip(".") == "" or name.startswith(".") else name
+    if len(name) > 200:
+        name = f"{name[:150]}~{hashlib.sha256(str(id).encode()).hexdigest()[:32]}"
+    return f"{name}.json"
+
+
+def load_private_values(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> PrivateValues:
+    """The private values that :meth:`PrivateValues.save` wrote."""
+    statistics = header["statistics"]
+    return PrivateValues(
+        values=columns["private_value"].astype(np.float64),
+        ids=columns["id"],
+        method=str(header["method"]),
+        guarantee=Guarantee(**header["guarantee"]),
+        statistics=None if statistics is None else NoisyCounts.from_dict(statistics),
+        parameters=header["parameters"],
+        labels=columns.get("label"),
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
 
 
 def fingerprint(*parts: object) -> str:
@@ -150,34 +236,117 @@ def fingerprint(*parts: object) -> str:
     return digest.hexdigest()
 
 
-def _sample(key: int, row: int, n: int, chance: float) -> NDArray[np.uint8]:
-    """Who is in the sample of one validation point: a Poisson sample, the same for the same secret key and row."""
-    rng = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, row]))
-    chosen = np.zeros(n, np.uint8)
-    at = -1
-    while at < n:  # gaps between members are geometric: the work is in proportion to the sample
-        gaps = rng.geometric(chance, size=int(n * chance * 1.1) + 16)
-        members = at + np.cumsum(gaps)
-        chosen[members[members < n]] = 1
-        at = int(members[-1])
-    return chosen
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What every private release needs: a game whose public parts are public, and the promise to keep."""
+
+    game: Game
+    n_classes: int
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    sampling: float
+    ledger: Ledger | None
+    notes: list[str]
+
+    @property
+    def points(self) -> NDArray[np.float32] | NDArray[np.float64]:
+        return np.asarray(self.game.inputs.points_val)
+
+    def ask(self, method: str, told: dict[str, Parameter], cost: Cost, what: str, audience: Audience) -> "_Paid":
+        """Pay for the release, or find out that it was made before. No noise has been drawn when this is called."""
+        if self.ledger is None:
+            return _Paid(None, None, None)
+        inputs = self.game.inputs
+        dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
+        request = fingerprint(method, told, self.points, inputs.labels_val, self.game.weights)
+        earlier = self.ledger.find(dataset, request)
+        if earlier is not None:
+            self.notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
+            return _Paid(self.ledger, earlier.number, earlier)
+        return _Paid(self.ledger, self.ledger.spend(dataset, request, [cost], what, audience), None)
+
+    def promise(self, cost: Cost, mechanism: str, audience: Audience) -> Guarantee:
+        """The guarantee that this cost buys."""
+        return Guarantee(
+            mechanism=mechanism,
+            epsilon=total_epsilon([cost], self.delta),
+            delta=self.delta,
+            neighbours=self.neighbours,
+            accountant=accountant_of([cost]),
+            sampling=self.sampling,
+            audience=audience,
+        )
 
 
-def _near_validation_points(points: NDArray[np.float64], tau: float, metric: str, run: Run) -> int:
-    """The most validation points that one record can be near, wherever it is: max_t #{t' : d(t, t') ≤ 2τ}."""
-    if metric == "cosine":  # the angle is a metric; twice the angle, back to minus a cosine
-        angle = 2 * np.arccos(np.clip(-tau, -1, 1))
-        reach = -1.0 * np.cos(angle) if angle < np.pi else 1.0
-        reach = min(1.0, reach + 1e-9)
-    else:
-        reach = 2 * tau * (1 + 1e-9)
-    seen = np.empty(len(points), np.int64)
+@dataclass(frozen=True)
+class _Paid:
+    """A line of the ledger, or None without one; ``earlier`` is the release if it was made before."""
 
-    def write(block: Within) -> None:
-        seen[block.rows] = block.inside.sum(axis=1)
+    ledger: Ledger | None
+    number: int | None
+    earlier: Line | None
 
-    collect(make_space(points, points, metric), WithinThreshold(float(reach)), write, run)
-    return int(seen.max())
+    def complete(self, result: object, secret: str | None = None) -> None:
+        if self.ledger is not None and self.number is not None and self.earlier is None:
+            self.ledger.complete(self.number, json.dumps(result), secret)
+
+
+def _set_up(
+    X: object,
+    y: object,
+    X_val: object | None,
+    y_val: object | None,
+    *,
+    metric: str,
+    weights: Weights,
+    n_classes: int | None = None,
+    needs_classes: bool = True,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    sampling: float,
+    ledger: Ledger | None,
+    ids: object | None,
+    run: Run,
+) -> _Setting:
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    _checks.choice("neighbours", neighbours, NEIGHBOURS)
+    sampling = _checks.number("sampling", sampling, above=0, at_most=1)
+    if X_val is None:
+        raise InputError("X_val must be given: a public validation set that is no part of the training data")
+    if metric == "precomputed":
+        raise InputError("private values need features, so that they depend on each training record by itself")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
+        memory=run.memory, progress=run.progress, fitted_on="validation",
+    )  # fmt: skip
+    inputs = game.inputs
+    notes = list(inputs.notes)
+    shared = _shared_records(inputs)
+    if shared == 1:
+        raise InputError(
+            "every validation record is also a training record; the validation set is public and must be no part of "
+            "the training data"
+        )
+    only_private = np.setdiff1d(inputs.labels, inputs.labels_val)
+    if needs_classes and n_classes is None and len(only_private):
+        raise InputError(
+            f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
+            "classes must be public too: give n_classes"
+        )
+    if shared > 0:
+        notes.append(
+            f"{shared:.1%} of the validation records occur in the training data too; the validation set is taken to be "
+            "public"
+        )
+    n = game.space.n_train
+    if delta >= 1 / n:
+        notes.append(f"delta={delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright")
+    classes = game.n_classes if n_classes is not None else len(np.unique(inputs.labels_val))
+    return _Setting(game, classes, epsilon, delta, neighbours, sampling, ledger, notes)
 
 
 def private_tknn_shapley(
@@ -193,6 +362,7 @@ def private_tknn_shapley(
     delta: float = 1e-5,
     neighbours: Neighbours = "add-remove",
     sampling: float = 1.0,
+    release: ReleaseKind = "histogram",
     geometry: bool = False,
     ledger: Ledger | None = None,
     n_classes: int | None = None,
@@ -204,97 +374,289 @@ def private_tknn_shapley(
     """Differentially private threshold-neighbour Shapley values, one for each owner.
 
     Released are, for each validation point, the numbers of matching and of other neighbours, with discrete Gaussian
-    noise; values follow from them. The validation set is public and must not be part of the training data.
+    noise; one record moves one of the two by one. Every value follows from them and the owner's own record (SPEC §5),
+    so the guarantee holds against any number of owners who put their values together.
 
     Parameters
     ----------
-    X, y, X_val, y_val, tau, metric, weights, n_classes, ids, n_jobs, memory, progress
-        As in :func:`datassay.tknn_shapley`; ``tau``, ``n_classes`` and the weights are public. Labels must be known in
-        public too: give ``n_classes`` if not all of them occur in the validation set.
+    X, y, X_val, y_val, tau, metric, weights, ids, n_jobs, memory, progress
+        As in :func:`datassay.tknn_shapley`. The validation set, ``tau`` and the weights are public, and the
+        validation set must be no part of the training data. Tables are encoded by the validation table alone;
+        features given as numbers must not have been scaled by private statistics.
     epsilon, delta, neighbours
         What is promised: (ε, δ)-differential privacy under ``add-remove`` or ``replace`` of one record.
     sampling
-        Chance with which a record takes part in each validation point's counts (fresh Poisson samples).
+        Chance with which a record takes part in each validation point's counts (fresh Poisson samples): less noise
+        for the same promise, at the price of counting fewer.
+    release
+        ``"histogram"``, or ``"paper"``: the three counts of the TKNN paper, which need √3 times the noise.
     geometry
         Use that one record can be near only so many of the (public) validation points; needs less noise where they
         are spread out.
     ledger
         Asked before any noise is drawn. A release made before is served again from it, at no cost.
+    n_classes
+        Number of classes; those of the validation set if left out.
+
+    References
+    ----------
+    Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023. SPEC §5.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.normal(size=(500, 2)), rng.normal(size=(20, 2))
+    >>> y, y_val = X[:, 0] > 0, X_val[:, 0] > 0
+    >>> private = da.private_tknn_shapley(X, y, X_val, y_val, epsilon=1.0, delta=1e-4)
+    >>> private.guarantee.epsilon <= 1.0, private.guarantee.audience
+    (True, 'owner')
+    >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    _checks.choice("neighbours", neighbours, NEIGHBOURS)
-    sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     tau = _checks.number("tau", tau)
-    if X_val is None:
-        raise InputError("X_val must be given: a public validation set that is no part of the training data")
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress,
+    _checks.choice("release", release, tuple(COLUMNS))
+    setting = _set_up(
+        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
     )  # fmt: skip
-    if isinstance(game.space, NeighbourGraph) or metric == "precomputed":
+    game, inputs = setting.game, setting.game.inputs
+    m = game.space.n_validation
+    if release == "paper" and (neighbours != "add-remove" or geometry):
         raise InputError(
-            "private values need features: later records are valued by their distance to validation points"
+            'release="paper" counts all records at every validation point and is published for add-remove neighbours; '
+            "use the histogram for replaced records and for geometry"
         )
-    inputs = game.inputs
-    points = np.asarray(inputs.points_val)
-    _refuse_shared_records(inputs)
-    n, m = game.space.n_train, game.space.n_validation
-    reached = _near_validation_points(points, tau, metric, game.run) if geometry else m
-    noise_kind, count = _noise_for(neighbours, sampling, max(1, reached))
-    cost = calibrate(noise_kind, epsilon, delta, count=count, sampling=sampling, neighbours=neighbours)
-    notes = list(inputs.notes)
-    if delta >= 1 / n:
-        notes.append(f"delta={delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright")
-
+    reached = _near_validation_points(setting.points, tau, metric, game.run) if geometry else m
+    cost = _threshold_cost(release, setting, max(1, reached))
     told: dict[str, Parameter] = {
-        "tau": tau, "metric": metric, "epsilon": epsilon, "delta": delta, "neighbours": neighbours,
-        "sampling": sampling, "geometry": geometry, "sigma": cost.scale, "n_validation": m, "n_classes": game.n_classes,
+        "tau": tau, "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
+        "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
+        "n_validation": m, "n_classes": setting.n_classes,
     }  # fmt: skip
-    number: int | None = None
-    counts, key = np.zeros((m, 2), np.int64), 0
-    noise: NDArray[np.int64] | None = None
-    earlier = None
-    if ledger is not None:
-        dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
-        request = fingerprint("private_tknn_shapley", told, points, inputs.labels_val, game.weights)
-        earlier = ledger.find(dataset, request)
-        if earlier is None:
-            number = ledger.spend(dataset, request, [cost], "noisy neighbour counts", "owner")
-    if earlier is None:
-        key = secrets.randbits(64)
-        noise = np.rint(add_noise(np.zeros((m, 2), np.int64), noise_kind, cost.scale)).astype(np.int64)
+    counted = " and ".join(COLUMNS[release])
+    what = f"{counted} counts of {m} validation points, {cost.noise} noise of scale {cost.scale:.4g}"
+    paid = setting.ask("private_tknn_shapley", told, cost, what, "owner")
+    columns = len(COLUMNS[release])
+    if paid.earlier is None:
+        key = samples.new_key()
+        noise = np.rint(add_noise(np.zeros((m, columns), np.int64), cost.noise, cost.scale)).astype(np.int64)
+        counts = np.zeros((m, columns), np.int64)
     else:
-        assert earlier.result is not None
-        counts, key = np.array(json.loads(earlier.result), np.int64), int(earlier.secret or 0)
-        notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
-    values = _evaluate(game, tau, sampling, key, noise, counts)
-    if ledger is not None and number is not None:
-        ledger.complete(number, json.dumps(counts.tolist()), secret=str(key) if sampling < 1 else None)
-    guarantee = Guarantee(
-        mechanism=f"neighbour counts with {noise_kind} noise, deviation {cost.scale:.4g}, {m} validation points",
-        epsilon=total_epsilon([cost], delta),
-        delta=delta,
-        neighbours=neighbours,
-        accountant=accountant_of([cost]),
-        sampling=sampling,
-        audience="owner",
+        assert paid.earlier.result is not None
+        counts = np.array(json.loads(paid.earlier.result), np.int64)
+        key, noise = bytes.fromhex(paid.earlier.secret or ""), None
+    values = _evaluate(game, setting.n_classes, tau, setting.sampling, key, noise, counts)
+    paid.complete(counts.tolist(), secret=key.hex() if setting.sampling < 1 else None)
+    statistics = NoisyCounts(
+        counts,
+        setting.points,
+        inputs.labels_val,
+        game.weights,
+        tau,
+        metric,
+        setting.n_classes,
+        COLUMNS[release],
+        inputs.encoder,
     )
-    statistics = NoisyCounts(counts, points, inputs.labels_val, game.weights, tau, metric, game.n_classes)
     return PrivateValues(
-        values, inputs.ids, "private_tknn_shapley", guarantee, statistics, told, inputs.labels, tuple(notes)
+        values,
+        inputs.ids,
+        "private_tknn_shapley",
+        setting.promise(cost, what, "owner"),
+        statistics,
+        told,
+        inputs.labels,
+        tuple(setting.notes),
     )
 
 
-def _noise_for(neighbours: Neighbours, sampling: float, points: int) -> tuple[Noise, int]:
-    """The kind of noise, and how many single counts one record can move by one.
+def _threshold_cost(release: ReleaseKind, setting: _Setting, points: int) -> Cost:
+    """Noise that keeps the promise when one record can be near ``points`` validation points.
 
-    Added or removed, a record moves one of the two counts of each validation point near it. Replaced, it may leave one
-    count and enter the other. Replaced in a sample, the accountant knows Gaussian noise only; it is rounded afterwards,
-    which costs nothing.
+    Added or removed, a record moves one of the two counts of each of them by one (all three of the paper's: a distance
+    of √3). Replaced, it may leave one count and enter the other. Replaced in a sample, the accountant knows Gaussian
+    noise only; it is rounded afterwards, which costs nothing.
     """
-    if neighbours == "add-remove":
-        return "discrete gaussian", points
-    return ("discrete gaussian", 2 * points) if sampling == 1 else ("gaussian", points)
+    noise: Noise = "gaussian"
+    sensitivity = math.sqrt(3) if release == "paper" else 1.0
+    if release == "histogram" and (setting.neighbours == "add-remove" or setting.sampling == 1):
+        noise = "discrete gaussian"
+        points *= 2 if setting.neighbours == "replace" else 1
+    return calibrate(
+        noise,
+        setting.epsilon,
+        setting.delta,
+        sensitivity=sensitivity,
+        count=points,
+        sampling=setting.sampling,
+        neighbours=setting.neighbours,
+    )
+
+
+def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Run) -> int:
+    """The most validation points that one record can be near, wherever it is: max_t #{t' : d(t, t') ≤ 2τ}.
+
+    A little is added to both distances for what rounding may do to them.
+    """
+    slack = 8 * (points.shape[1] + 8) * float(np.finfo(points.dtype).eps)
+    if metric == "cosine":  # the angle is a metric; twice the angle, back to minus a cosine
+        angle = 2 * math.acos(min(1.0, max(-1.0, -(tau + slack))))
+        reach = 1.0 if angle >= math.pi else min(1.0, slack - math.cos(angle))
+    else:
+        reach = 2 * tau * (1 + slack)
+    seen = np.empty(len(points), np.int64)
+
+    def write(block: Within) -> None:
+        seen[block.rows] = block.inside.sum(axis=1)
+
+    quiet = Run(run.n_jobs, run.memory, None)
+    collect(make_space(points, points, metric), WithinThreshold(float(reach)), write, quiet)
+    return int(seen.max())
+
+
+def _evaluate(
+    game: Game,
+    n_classes: int,
+    tau: float,
+    sampling: float,
+    key: bytes,
+    noise: NDArray[np.int64] | None,
+    released: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """One pass: fill ``released`` (without noise it holds an earlier release already), and value every record."""
+    n = game.space.n_train
+    everybody = np.ones((1, n), np.uint8)
+    three = released.shape[1] == 3
+
+    def add(block: Within, total: NDArray[np.float64]) -> None:
+        from datassay.privacy import kernels
+
+        rows, codes, targets = block.rows, game.inputs.codes, game.inputs.codes_val[block.rows]
+        sampled = everybody
+        if sampling < 1:
+            sampled = np.zeros(block.inside.shape, np.uint8)
+            for at in range(len(sampled)):
+                sampled[at, samples.members(key, (rows.start + at,), n, sampling)] = 1
+        if noise is not None:
+            counts = np.empty((len(block.inside), 3), np.int64)
+            kernels.count_neighbours(block.inside, sampled, codes, targets, counts)
+            true = counts if three else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
+            released[rows] = true + noise[rows]
+        worth = worths(released[rows], game.weights[rows], n_classes)
+        kernels.add_worths(block.inside, sampled, codes, targets, worth, total)
+
+    return game.mean(accumulate(game.space, WithinThreshold(tau), add, game.run))
+
+
+def private_knn_shapley(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    k: int = 5,
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    neighbours: Neighbours = "add-remove",
+    sampling: float = 1.0,
+    ledger: Ledger | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> PrivateValues:
+    """Differentially private k-NN Shapley values: the baseline that :func:`private_tknn_shapley` improves on.
+
+    A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (SPEC §5). Every
+    owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who share
+    theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect little.
+
+    With ``sampling`` below 1 every value is computed among a fresh Poisson sample of the others for each validation
+    point, which needs less noise and takes time in proportion to N². Other parameters as in :func:`knn_shapley` and
+    :func:`private_tknn_shapley`.
+
+    References
+    ----------
+    Wang et al., Threshold KNN-Shapley, 2023, appendix B.4. SPEC §5.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.normal(size=(50, 2)), rng.normal(size=(20, 2))
+    >>> y, y_val = X[:, 0] > 0, X_val[:, 0] > 0
+    >>> da.private_knn_shapley(X, y, X_val, y_val, delta=1e-3).guarantee.audience
+    'owner, no collusion'
+    """
+    k = _checks.integer("k", k, at_least=1)
+    setting = _set_up(
+        X, y, X_val, y_val, metric=metric, weights=weights, needs_classes=False, epsilon=epsilon, delta=delta,
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
+    )  # fmt: skip
+    game, m = setting.game, setting.game.space.n_validation
+    sampled = setting.sampling < 1
+    # Without samples, noise on the mean (which moves by no more than each value) is the composition over validation
+    # points; with them, each point's sample is fresh, and what is released is the mean of m noisy values.
+    cost = calibrate(
+        "gaussian", setting.epsilon, setting.delta, sensitivity=1 / (k * (k + 1)), count=m if sampled else 1,
+        sampling=setting.sampling, neighbours=neighbours,
+    )  # fmt: skip
+    share = float(np.sqrt((game.weights**2).sum()) / game.weights.sum()) if sampled else 1.0
+    scale = cost.scale * share
+    told: dict[str, Parameter] = {
+        "k": k, "utility": "fraction", "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta,
+        "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale, "n_validation": m,
+    }  # fmt: skip
+    what = f"one k-NN Shapley value an owner, Gaussian noise of deviation {scale:.4g} on each"
+    paid = setting.ask("private_knn_shapley", told, cost, what, "owner, no collusion")
+    if paid.earlier is None:
+        total = _sampled_shapley(game, k, setting.sampling) if sampled else shapley_total(game, k)
+        values = np.asarray(add_noise(game.mean(total), "gaussian", scale), np.float64)
+        paid.complete(values.tolist())
+    else:
+        assert paid.earlier.result is not None
+        values = np.array(json.loads(paid.earlier.result), np.float64)
+    together = Cost(cost.noise, cost.scale, cost.sensitivity, 10 * cost.count, cost.sampling, cost.neighbours)
+    setting.notes.append(
+        f"noise is independent from owner to owner: ten owners who share their values face "
+        f"ε = {total_epsilon([together], setting.delta):.3g} instead of {total_epsilon([cost], setting.delta):.3g}"
+    )
+    return PrivateValues(
+        values,
+        game.inputs.ids,
+        "private_knn_shapley",
+        setting.promise(cost, what, "owner, no collusion"),
+        None,
+        told,
+        game.inputs.labels,
+        tuple(setting.notes),
+    )
+
+
+def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
+    """``fraction`` values, every owner's among a fresh sample of the others for each validation point."""
+    n = game.space.n_train
+    key, log_skip = samples.new_key(), math.log1p(-chance)
+    chunk = max(1, int(2**20 / (n * chance + 2)))  # owners whose coins are drawn at a time: 8 MiB of them
+
+    def add(block: Ranked, total: NDArray[np.float64]) -> None:
+        from datassay.privacy import kernels
+
+        for at, row in enumerate(range(block.rows.start, block.rows.stop)):
+            for start in range(0, n, chunk):
+                stop = min(n, start + chunk)
+                wanted = int((stop - start) * (n * chance + 1) * 1.2) + 64
+                used = -1
+                while used < 0:
+                    used = kernels.add_sampled_shapley(
+                        block.order[at], start, stop, game.inputs.codes, game.inputs.codes_val[row], game.weights[row],
+                        k, log_skip, samples.words(key, (row, start), wanted), total,
+                    )  # fmt: skip
+                    wanted *= 2
+
+    return accumulate(game.space, FullRanking(), add, game.run)
 
 
 def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDArray[np.uint64]:
@@ -307,36 +669,12 @@ def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDAr
     return np.asarray(total)
 
 
-def _refuse_shared_records(inputs: Inputs) -> None:
-    """Validation records are published: a validation set taken out of the training data would give it away."""
+def _shared_records(inputs: Inputs) -> float:
+    """The share of distinct validation records that are training records too.
+
+    Validation records are published: a validation set taken out of the training data would give it away.
+    """
     train = _row_hashes(np.asarray(inputs.points), inputs.codes)
     validation = np.unique(_row_hashes(np.asarray(inputs.points_val), inputs.codes_val))
     at = np.minimum(np.searchsorted(validation, train), len(validation) - 1)
-    if len(np.unique(at[validation[at] == train])) == len(validation):
-        raise InputError(
-            "every validation record is also a training record; the validation set is public and must be no part of "
-            "the training data"
-        )
-
-
-def _evaluate(
-    game: Game, tau: float, sampling: float, key: int, noise: NDArray[np.int64] | None, counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """One pass: fill ``counts`` with what is released (if there is fresh noise) and value every record from it."""
-    n = game.space.n_train
-    fresh = noise is not None
-    drawn = noise if noise is not None else counts
-    table = _harmonic(drawn if fresh else counts, n if fresh else 0)
-    everybody = np.ones((1, n), np.uint8)
-
-    def add(block: Within, total: NDArray[np.float64]) -> None:
-        from datassay.privacy import kernels
-
-        rows = range(block.rows.start, block.rows.stop)
-        sampled = everybody if sampling == 1 else np.stack([_sample(key, row, n, sampling) for row in rows])
-        kernels.add_private_threshold(
-            block.inside, sampled, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows],
-            drawn[block.rows], table, game.n_classes, fresh, counts[block.rows], total,
-        )  # fmt: skip
-
-    return game.mean(accumulate(game.space, WithinThreshold(tau), add, game.run))
+    return len(np.unique(at[validation[at] == train])) / len(validation)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data import Inputs, as_labels, prepare
+from datassay.data import FittedOn, Inputs, as_labels, prepare
 from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Progress, Run, space_of
 from datassay.results import Parameter, Values
 
@@ -109,9 +109,10 @@ def make_game(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    fitted_on: FittedOn = "training",
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
-    inputs = prepare(X, y, X_val, y_val, ids=ids)
+    inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
     space = space_of(inputs, metric)
     if n_classes is None:
         n_classes = inputs.n_classes

@@ -144,7 +144,18 @@ def knn_shapley(
     n = game.n_players
     used = min(k, n) if utility == "soft" else k  # erratum 1
     limit, error = _truncation(n, used, tolerance)
-    step = 1.0 / np.maximum(used, np.arange(1, limit + 1))
+    total = shapley_total(game, used, limit)
+    if utility == "soft":
+        total += game.by_class(*_soft_shift(game, used))
+    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
+    return game.result(game.mean(total), "knn_shapley", told, _approximate(limit, error), error)
+
+
+def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.float64]:
+    """Weighted sums over validation points of ``fraction`` Shapley values, from the ``limit`` nearest (or all)."""
+    n = game.n_players
+    limit = n if limit is None else limit
+    step = 1.0 / np.maximum(k, np.arange(1, limit + 1))
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
 
@@ -152,20 +163,10 @@ def knn_shapley(
         from datassay.value import kernels
 
         kernels.add_shapley(
-            block.order,
-            game.inputs.codes,
-            game.inputs.codes_val[block.rows],
-            game.weights[block.rows],
-            step,
-            total,
+            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], step, total
         )
 
-    view = FullRanking() if limit == n else NearestRanking(limit)
-    total = accumulate(game.space, view, add, game.run)
-    if utility == "soft":
-        total += game.by_class(*_soft_shift(game, used))
-    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(game.mean(total), "knn_shapley", told, _approximate(limit, error), error)
+    return accumulate(game.space, FullRanking() if limit == n else NearestRanking(limit), add, game.run)
 
 
 def knn_loo(

@@ -1,0 +1,126 @@
+"""What a private release publishes, and how any record is valued from it, old or new, for ever."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._errors import InputError
+from datassay.data import Encoder, as_labels
+from datassay.neighbors import DEFAULT_MEMORY, NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
+from datassay.value.knn import harmonic
+
+ReleaseKind = Literal["histogram", "paper"]
+COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
+    "histogram": ("matching", "others"),
+    "paper": ("records", "neighbours", "matching"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """What was released: for each (public) validation point, noisy numbers of matching and other neighbours.
+
+    They are public, and enough to value any record.
+
+    Attributes
+    ----------
+    counts, columns
+        One row of noisy counts for each validation point, and what the columns count.
+    points, labels, weights, tau, metric, n_classes, encoder
+        The public setting: validation points as encoded, their labels and weights, the threshold, the metric, the
+        number of classes, and how a table's columns became numbers (None if features were given as numbers).
+    """
+
+    counts: NDArray[np.int64]
+    points: NDArray[np.float32] | NDArray[np.float64]
+    labels: NDArray[np.generic]
+    weights: NDArray[np.float64]
+    tau: float
+    metric: str
+    n_classes: int
+    columns: tuple[str, ...] = COLUMNS["histogram"]
+    encoder: Encoder | None = None
+
+    def value(self, x: object, y: object) -> float:
+        """Value of a record that is not among those counted, from the released numbers alone.
+
+        ``x`` are its features, or a mapping from column to value if the release was made from a table.
+        """
+        if isinstance(x, Mapping):
+            if self.encoder is None:
+                raise InputError("this release was made from numbers, not from a table: give the features in order")
+            x = self.encoder.transform_record(x)[0]
+        return float(self.values(np.asarray(x)[None, :], [y])[0])
+
+    def values(self, X: object, y: object) -> NDArray[np.float64]:
+        """Values of records that are not among those counted, each as if it joined alone."""
+        from datassay.privacy import kernels
+
+        given = np.asarray(X)
+        if given.ndim != 2 or given.shape[1] != self.points.shape[1]:
+            raise InputError(f"a record has {self.points.shape[1]} features here, got shape {given.shape[1:]}")
+        space = make_space(given.astype(self.points.dtype), self.points, self.metric)
+        assert not isinstance(space, NeighbourGraph)
+        labels = as_labels("y", y)
+        if len(labels) != len(given):
+            raise InputError(f"y has {len(labels)} labels for {len(given)} records")
+        if (labels.dtype.kind == "U") != (self.labels.dtype.kind == "U"):
+            raise InputError(f"labels here are like {self.labels[0].item()!r}, got {labels[0].item()!r}")
+        codes = np.unique(np.concatenate([labels, self.labels]), return_inverse=True)[1].astype(np.int32)
+        worth = worths(self.counts, self.weights, self.n_classes)
+        nobody = np.zeros((1, len(given)), np.uint8)
+
+        def add(block: Within, total: NDArray[np.float64]) -> None:
+            targets = codes[len(labels) :][block.rows]
+            kernels.add_worths(block.inside, nobody, codes[: len(labels)], targets, worth[block.rows], total)
+
+        total = accumulate(space, WithinThreshold(self.tau), add, Run(1, DEFAULT_MEMORY, None))
+        return np.asarray(total / self.weights.sum())
+
+    def to_dict(self) -> dict[str, object]:
+        """The release as plain values, for JSON."""
+        return {
+            "counts": self.counts.tolist(), "points": self.points.tolist(), "dtype": self.points.dtype.name,
+            "labels": self.labels.tolist(), "weights": self.weights.tolist(), "tau": self.tau, "metric": self.metric,
+            "n_classes": self.n_classes, "columns": list(self.columns),
+            "encoder": None if self.encoder is None else self.encoder.to_dict(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "NoisyCounts":
+        """The release that :meth:`to_dict` wrote down."""
+        return cls(
+            counts=np.array(plain["counts"], np.int64),
+            points=np.array(plain["points"], plain["dtype"]),
+            labels=as_labels("labels", plain["labels"]),
+            weights=np.array(plain["weights"], np.float64),
+            tau=float(plain["tau"]),
+            metric=str(plain["metric"]),
+            n_classes=int(plain["n_classes"]),
+            columns=tuple(plain["columns"]),
+            encoder=None if plain["encoder"] is None else Encoder.from_dict(plain["encoder"]),
+        )
+
+
+def worths(counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """What each validation point says of a record, weighted, from released counts alone (SPEC §3, §5).
+
+    Columns: 0 for a record that is not near; then for one that joins those counted, with another label and with a
+    matching one; then the same for one that is among those counted and is taken out of the counts first. Counts are
+    clipped where they are negative. The paper's counts are clipped each by itself, as the paper does: matching
+    neighbours may then exceed neighbours, which is where most of its quality is lost.
+    """
+    worth = np.zeros((len(counts), 5))
+    for column, (match, own) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)], start=1):
+        if counts.shape[1] == 2:
+            p = np.maximum(counts[:, 0] - own * match, 0)
+            c = 1 + p + np.maximum(counts[:, 1] - own * (1 - match), 0)
+        else:
+            p = np.maximum(counts[:, 2] - own * match, 0)
+            c = 1 + np.maximum(counts[:, 1] - own, 0)
+        beyond_one = harmonic(int(c.max()))[c] - 1.0  # 0 where c = 1
+        worth[:, column] = (match - 1 / n_classes) / c + (match / c - p / (c * np.maximum(c - 1, 1))) * beyond_one
+    return worth * weights[:, None]
