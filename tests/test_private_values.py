@@ -77,9 +77,8 @@ def test_the_view_of_the_others_does_not_depend_on_a_record_but_through_the_rele
     monkeypatch.setattr(sampling, "new_key", lambda: KEY)
     X, y, X_val, y_val = problem(4)
     held = np.random.default_rng(1).integers(0, 20, (len(X_val), 3))
-    monkeypatch.setattr(
-        kernels, "count_neighbours", lambda *arguments: np.copyto(arguments[-1], held[: len(arguments[-1])])
-    )
+    for name in ("count_neighbours", "count_members"):
+        monkeypatch.setattr(kernels, name, lambda *arguments: np.copyto(arguments[-1], held[: len(arguments[-1])]))
     monkeypatch.setattr(releases, "add_noise", lambda values, *_: np.array(values))
     moved, relabelled = X.copy(), y.copy()
     moved[7], relabelled[7] = [3.0, -1.0, 0.5], (y[7] + 1) % 3

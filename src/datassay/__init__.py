@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
     from datassay.privacy import (
+        Audit,
         BudgetExceededError,
         Guarantee,
         Ledger,
         NoisyCounts,
         PrivateValues,
+        audit,
         private_knn_shapley,
         private_tknn_shapley,
     )
@@ -62,7 +64,8 @@ _ROOMS = {
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
-        "BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues private_knn_shapley private_tknn_shapley"
+        "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
+        "private_tknn_shapley"
     ),
     "results": "Values load_result",
     "value": "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley tknn_shapley tune_k tune_tau",
@@ -70,6 +73,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
+    "Audit",
     "BudgetExceededError",
     "Column",
     "Curve",
@@ -88,6 +92,7 @@ __all__ = [
     "Values",
     "__version__",
     "addition_curve",
+    "audit",
     "balance_weights",
     "census",
     "corrupt_features",

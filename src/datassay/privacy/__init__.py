@@ -1,6 +1,7 @@
 """Privacy: what may be told: mechanisms, accounting and the ledger."""
 
 from datassay.privacy.accounting import Cost, calibrate, total_delta, total_epsilon
+from datassay.privacy.auditing import Audit, audit
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import BudgetExceededError, Ledger, Release
 from datassay.privacy.mechanisms import add_noise
@@ -8,6 +9,7 @@ from datassay.privacy.releases import PrivateValues, private_knn_shapley, privat
 from datassay.privacy.statistics import NoisyCounts
 
 __all__ = [
+    "Audit",
     "BudgetExceededError",
     "Cost",
     "Guarantee",
@@ -16,6 +18,7 @@ __all__ = [
     "PrivateValues",
     "Release",
     "add_noise",
+    "audit",
     "calibrate",
     "private_knn_shapley",
     "private_tknn_shapley",

@@ -9,8 +9,11 @@ privacy is exact and used instead.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
@@ -122,9 +125,10 @@ def _distribution(cost: Cost, step: float) -> "PrivacyLossDistribution":
     return one.self_compose(cost.count) if cost.count > 1 else one
 
 
-def _compose(costs: Sequence[Cost]) -> "PrivacyLossDistribution":
+def _compose(costs: Sequence[Cost], step: float | None = None) -> "PrivacyLossDistribution":
     # All must be rounded to the same grid: fine enough that rounding up, each time, adds next to nothing.
-    step = max(1e-6, min([1e-4, *(cost.sensitivity / cost.scale / 100 for cost in costs)]))
+    if step is None:
+        step = max(1e-6, min([1e-4, *(cost.sensitivity / cost.scale / 100 for cost in costs)]))
     total = _distribution(costs[0], step)
     for cost in costs[1:]:
         total = total.compose(_distribution(cost, step))
@@ -144,6 +148,14 @@ def total_delta(costs: Sequence[Cost], epsilon: float) -> float:
     if mu is not None:
         return gaussian_delta(mu, epsilon)
     return float(_compose(costs).get_delta_for_epsilon(epsilon))
+
+
+def delta_curve(costs: Sequence[Cost], epsilons: NDArray[np.float64], step: float | None = None) -> NDArray[np.float64]:
+    """δ(ε) of all these costs together, at many ε; a coarser ``step`` is faster, and errs upwards."""
+    mu = _gaussian_mu(costs)
+    if mu is not None:
+        return np.array([gaussian_delta(mu, float(epsilon)) for epsilon in epsilons])
+    return np.asarray(_compose(costs, step).get_delta_for_epsilon(epsilons), np.float64)
 
 
 def total_epsilon(costs: Sequence[Cost], delta: float) -> float:
@@ -206,16 +218,26 @@ def calibrate(
 
 @lru_cache(maxsize=256)
 def _calibrated(what: Cost, epsilon: float, delta: float) -> Cost:
-    def cost(scale: float) -> Cost:
-        return replace(what, scale=scale)
+    from scipy.optimize import brentq
 
-    def holds(scale: float) -> bool:
-        return total_delta([cost(scale)], epsilon) <= delta
+    def cost(log_scale: float) -> Cost:
+        return replace(what, scale=math.exp(log_scale))
 
-    high = what.sensitivity * max(1.0, math.sqrt(what.count)) / min(1.0, epsilon)
-    while not holds(high):
-        high *= 2
-    low = high / 2
-    while low > 1e-6 and holds(low):
-        high, low = low, low / 2
-    return cost(_bisect(holds, low, high, precision=1e-4))
+    @cache
+    def excess(log_scale: float) -> float:
+        """How far δ is from what is allowed; at most 0 where there is noise enough."""
+        return math.log(max(total_delta([cost(log_scale)], epsilon), 1e-300)) - math.log(delta)
+
+    step = math.log(2)
+    high = math.log(what.sensitivity * max(1.0, math.sqrt(what.count)) / min(1.0, epsilon))
+    while excess(high) > 0:
+        high += step
+    low = high - step
+    while low > math.log(1e-6) and excess(low) <= 0:
+        high, low = low, low - step
+    if excess(low) <= 0:
+        return cost(low)
+    found = float(brentq(excess, low, high, xtol=2e-5))
+    while excess(found) > 0:  # never too little
+        found += 3e-5
+    return cost(found)

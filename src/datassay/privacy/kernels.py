@@ -8,43 +8,58 @@ from datassay._jit import kernel
 
 
 @kernel
-def count_neighbours(inside, sampled, codes, targets, counts):
-    """counts[v] = (records, neighbours, matching neighbours) of validation point v in its sample.
-
-    ``sampled[v, i]`` is 1 where record i is in the sample of v; one row serves all points if it is the same for all.
-    """
+def count_neighbours(inside, codes, targets, counts):
+    """counts[v] = (records, neighbours, matching neighbours) of validation point v, everybody taking part."""
     n = inside.shape[1]
     for v in range(inside.shape[0]):
         near = inside[v]
-        chosen = sampled[min(v, sampled.shape[0] - 1)]
         target = targets[v]
-        records = 0
         neighbours = 0
         matching = 0
         for i in range(n):
-            records += chosen[i]
-            neighbours += near[i] & chosen[i]
-            matching += near[i] & chosen[i] & (codes[i] == target)
-        counts[v, 0] = records
+            neighbours += near[i]
+            matching += near[i] & (codes[i] == target)
+        counts[v, 0] = n
         counts[v, 1] = neighbours
         counts[v, 2] = matching
 
 
 @kernel
-def add_worths(inside, taken, codes, targets, worths, total):
-    """Add what each validation point v says of each record: worths[v] for one that is not near, then for one that is
-    near and joins the released counts (other label, matching label), then for one that is taken out of them first.
+def count_members(inside, codes, targets, members, ends, counts):
+    """The same in samples: those of validation point v are ``members`` from ends[v] to ends[v + 1]."""
+    for v in range(inside.shape[0]):
+        neighbours = 0
+        matching = 0
+        for at in range(ends[v], ends[v + 1]):
+            i = members[at]
+            neighbours += inside[v, i]
+            matching += inside[v, i] & (codes[i] == targets[v])
+        counts[v, 0] = ends[v + 1] - ends[v]
+        counts[v, 1] = neighbours
+        counts[v, 2] = matching
 
-    ``taken[v, i]`` is 1 where record i is taken out of the counts of v; one row serves all points if it is the same.
-    """
+
+@kernel
+def add_worths(inside, codes, targets, worths, total):
+    """Add what validation point v says: worths[v, 0] of a neighbour with another label, worths[v, 1] of a match."""
     n = inside.shape[1]
+    worth = np.zeros(3)
     for v in range(inside.shape[0]):
         near = inside[v]
-        counted = taken[min(v, taken.shape[0] - 1)]
         target = targets[v]
-        worth = worths[v]
+        worth[1:] = worths[v]
         for i in range(n):
-            total[i] += worth[near[i] * (1 + (codes[i] == target) + 2 * counted[i])]
+            total[i] += worth[near[i] * (1 + (codes[i] == target))]
+
+
+@kernel
+def add_members(inside, codes, targets, members, ends, more, total):
+    """Add, for members of the samples alone, more[v, 0] to a neighbour with another label and more[v, 1] to a match."""
+    for v in range(inside.shape[0]):
+        for at in range(ends[v], ends[v + 1]):
+            i = members[at]
+            if inside[v, i]:
+                total[i] += more[v, int(codes[i] == targets[v])]
 
 
 @kernel

@@ -49,7 +49,7 @@ from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.statistics import COLUMNS, NoisyCounts, ReleaseKind, worths
 from datassay.results import FrameKind, Parameter, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
-from datassay.value.knn import shapley_total
+from datassay.value.knn import harmonic, shapley_total
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +70,8 @@ class PrivateValues:
         What is promised, and to whom.
     statistics
         The released noisy counts, which are public; None where every owner's value has noise of its own.
+    costs
+        What the release costs, for an accountant: kind and scale of noise, sensitivity, and how many times.
     method, parameters, notes, version
         How the values were obtained.
     """
@@ -82,6 +84,7 @@ class PrivateValues:
     parameters: Mapping[str, Parameter]
     labels: NDArray[np.generic] | None = None
     notes: tuple[str, ...] = ()
+    costs: tuple[Cost, ...] = ()
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -160,6 +163,7 @@ class PrivateValues:
             "method": self.method,
             "parameters": dict(self.parameters),
             "guarantee": self.guarantee.to_dict(),
+            "costs": [cost.to_dict() for cost in self.costs],
             "statistics": None if self.statistics is None else self.statistics.to_dict(),
             "version": self.version,
             "notes": list(self.notes),
@@ -218,6 +222,7 @@ def load_private_values(header: Mapping[str, Any], columns: Mapping[str, NDArray
         parameters=header["parameters"],
         labels=columns.get("label"),
         notes=tuple(map(str, header["notes"])),
+        costs=tuple(Cost(**cost) for cost in header["costs"]),
         version=str(header["version"]),
     )
 
@@ -467,6 +472,7 @@ def private_tknn_shapley(
         told,
         inputs.labels,
         tuple(setting.notes),
+        (cost,),
     )
 
 
@@ -525,25 +531,28 @@ def _evaluate(
 ) -> NDArray[np.float64]:
     """One pass: fill ``released`` (without noise it holds an earlier release already), and value every record."""
     n = game.space.n_train
-    everybody = np.ones((1, n), np.uint8)
-    three = released.shape[1] == 3
+    codes, sums = game.inputs.codes, harmonic(n + 1)
 
     def add(block: Within, total: NDArray[np.float64]) -> None:
         from datassay.privacy import kernels
 
-        rows, codes, targets = block.rows, game.inputs.codes, game.inputs.codes_val[block.rows]
-        sampled = everybody
-        if sampling < 1:
-            sampled = np.zeros(block.inside.shape, np.uint8)
-            for at in range(len(sampled)):
-                sampled[at, samples.members(key, (rows.start + at,), n, sampling)] = 1
+        rows, targets = block.rows, game.inputs.codes_val[block.rows]
+        parts = [samples.members(key, (row,), n, sampling) for row in range(rows.start, rows.stop) if sampling < 1]
+        members = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        ends = np.cumsum([0, *map(len, parts)])
         if noise is not None:
             counts = np.empty((len(block.inside), 3), np.int64)
-            kernels.count_neighbours(block.inside, sampled, codes, targets, counts)
-            true = counts if three else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
-            released[rows] = true + noise[rows]
-        worth = worths(released[rows], game.weights[rows], n_classes)
-        kernels.add_worths(block.inside, sampled, codes, targets, worth, total)
+            if sampling < 1:
+                kernels.count_members(block.inside, codes, targets, members, ends, counts)
+            else:
+                kernels.count_neighbours(block.inside, codes, targets, counts)
+            if released.shape[1] == 2:
+                counts = np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
+            released[rows] = counts + noise[rows]
+        joining, counted = worths(released[rows], game.weights[rows], n_classes, sums)
+        kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
+        if sampling < 1:
+            kernels.add_members(block.inside, codes, targets, members, ends, counted - joining, total)
 
     return game.mean(accumulate(game.space, WithinThreshold(tau), add, game.run))
 
@@ -632,6 +641,7 @@ def private_knn_shapley(
         told,
         game.inputs.labels,
         tuple(setting.notes),
+        (cost,),
     )
 
 
@@ -674,7 +684,9 @@ def _shared_records(inputs: Inputs) -> float:
 
     Validation records are published: a validation set taken out of the training data would give it away.
     """
-    train = _row_hashes(np.asarray(inputs.points), inputs.codes)
-    validation = np.unique(_row_hashes(np.asarray(inputs.points_val), inputs.codes_val))
-    at = np.minimum(np.searchsorted(validation, train), len(validation) - 1)
-    return len(np.unique(at[validation[at] == train])) / len(validation)
+    points, points_val = np.asarray(inputs.points), np.asarray(inputs.points_val)
+    known = np.unique(points_val[:, 0])  # few records agree in one column: the rest need no second look
+    at = np.minimum(np.searchsorted(known, points[:, 0]), len(known) - 1)
+    alike = np.flatnonzero(known[at] == points[:, 0])
+    validation = np.unique(_row_hashes(points_val, inputs.codes_val))
+    return float(np.isin(validation, _row_hashes(points[alike], inputs.codes[alike])).mean())

@@ -70,12 +70,11 @@ class NoisyCounts:
         if (labels.dtype.kind == "U") != (self.labels.dtype.kind == "U"):
             raise InputError(f"labels here are like {self.labels[0].item()!r}, got {labels[0].item()!r}")
         codes = np.unique(np.concatenate([labels, self.labels]), return_inverse=True)[1].astype(np.int32)
-        worth = worths(self.counts, self.weights, self.n_classes)
-        nobody = np.zeros((1, len(given)), np.uint8)
+        worth = worths(self.counts, self.weights, self.n_classes)[0]
 
         def add(block: Within, total: NDArray[np.float64]) -> None:
             targets = codes[len(labels) :][block.rows]
-            kernels.add_worths(block.inside, nobody, codes[: len(labels)], targets, worth[block.rows], total)
+            kernels.add_worths(block.inside, codes[: len(labels)], targets, worth[block.rows], total)
 
         total = accumulate(space, WithinThreshold(self.tau), add, Run(1, DEFAULT_MEMORY, None))
         return np.asarray(total / self.weights.sum())
@@ -105,22 +104,27 @@ class NoisyCounts:
         )
 
 
-def worths(counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """What each validation point says of a record, weighted, from released counts alone (SPEC §3, §5).
+def worths(
+    counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int, sums: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each validation point says of a neighbour, weighted, from released counts alone (SPEC §3, §5).
 
-    Columns: 0 for a record that is not near; then for one that joins those counted, with another label and with a
-    matching one; then the same for one that is among those counted and is taken out of the counts first. Counts are
-    clipped where they are negative. The paper's counts are clipped each by itself, as the paper does: matching
-    neighbours may then exceed neighbours, which is where most of its quality is lost.
+    First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
+    (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.
+    The paper's counts are clipped each by itself, as the paper does: matching neighbours may then exceed neighbours,
+    which is where most of its quality is lost. ``sums`` are harmonic numbers, if at hand.
     """
-    worth = np.zeros((len(counts), 5))
-    for column, (match, own) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)], start=1):
-        if counts.shape[1] == 2:
-            p = np.maximum(counts[:, 0] - own * match, 0)
-            c = 1 + p + np.maximum(counts[:, 1] - own * (1 - match), 0)
-        else:
-            p = np.maximum(counts[:, 2] - own * match, 0)
-            c = 1 + np.maximum(counts[:, 1] - own, 0)
-        beyond_one = harmonic(int(c.max()))[c] - 1.0  # 0 where c = 1
-        worth[:, column] = (match - 1 / n_classes) / c + (match / c - p / (c * np.maximum(c - 1, 1))) * beyond_one
-    return worth * weights[:, None]
+    found = np.empty((2, len(counts), 2))
+    for own in (0, 1):
+        for match in (0, 1):
+            if counts.shape[1] == 2:
+                p = np.maximum(counts[:, 0] - own * match, 0)
+                c = 1 + p + np.maximum(counts[:, 1] - own * (1 - match), 0)
+            else:
+                p = np.maximum(counts[:, 2] - own * match, 0)
+                c = 1 + np.maximum(counts[:, 1] - own, 0)
+            table = harmonic(int(c.max())) if sums is None or c.max() >= len(sums) else sums
+            spread = (table[c] - 1.0) / c  # 0 where c = 1
+            found[own, :, match] = (match - 1 / n_classes) / c + (match - p / np.maximum(c - 1, 1)) * spread
+    found *= weights[:, None]
+    return found[0], found[1]

@@ -1,0 +1,481 @@
+"""Audits: does a mechanism leak more than it claims? Play the distinguishing game and count.
+
+Two neighbouring data sets, many releases from each: whoever guesses from a release which of the two it came from is
+right too often if the claim is false. True- and false-positive rates are bounded by Clopper and Pearson, and two
+bounds on ε follow:
+
+* *directly*, from (TPR − δ)/FPR ≤ e^ε, whatever the mechanism is;
+* *by the claimed noise*, if it is known: how much of it can there be at most, if guesses are as good as they are? (The
+  whole curve δ(ε) of the accountant is put to the test instead of one point of it. That sees much smaller leaks in
+  far fewer trials: Nasr et al., Tight Auditing of Differentially Private Machine Learning, 2023.)
+
+Where one run holds many records that are in or out by coin flips of their own, *one-run* auditing applies as well: too
+many right guesses about the coins refute the claim without any assumption on the noise (Steinke, Nasr and Jagielski,
+Privacy Auditing with One (1) Training Run, 2023).
+
+A bound above the claim is proof of a leak, but for the stated chance of error. A bound below it is no proof of the
+claim: this attacker did not refute it, that is all.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
+from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+from datassay.privacy.mechanisms import add_noise
+from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
+from datassay.privacy.statistics import ReleaseKind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Outputs = NDArray[np.float64]
+Mechanism = Callable[[object, int], object]
+RELEASES = ("private_tknn_shapley", "private_knn_shapley")
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes
+    ----------
+    mechanism, epsilon, delta, neighbours
+        The claim.
+    lower_bound
+        The true ε is at least this, with the stated confidence.
+    bounds
+        How each way of looking contributed: bounds by name.
+    confidence, trials
+        Chance that all bounds hold, and how many releases there were from the two data sets together.
+    false_positives, true_positives
+        Rates of the best guesser by threshold, on releases it was not fitted to.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    neighbours: Neighbours | None
+    lower_bound: float
+    bounds: dict[str, float]
+    confidence: float
+    trials: int
+    false_positives: NDArray[np.float64]
+    true_positives: NDArray[np.float64]
+    costs: tuple[Cost, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is proven false."""
+        return self.lower_bound > self.epsilon
+
+    def __repr__(self) -> str:
+        return f"Audit({self.mechanism!r}: {self})"
+
+    def __str__(self) -> str:
+        verdict = "REFUTED" if self.refuted else "not refuted"
+        relation = "" if self.neighbours is None else f" ({self.neighbours})"
+        return (
+            f"{self.mechanism}: claimed ε = {self.epsilon:.4g} at δ = {self.delta:g}{relation}: {verdict}. "
+            f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g} with confidence {self.confidence:.2%}"
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw how well the best guesser did, and what the claim allows at most; returns the axes."""
+        from datassay.results import new_axes
+
+        if ax is None:
+            ax = new_axes(5, 5)
+        ax.plot(self.false_positives, self.true_positives, color="#aa3377", label="best guesser")
+        rates = np.linspace(0, 1, 201)
+        if self.costs:
+            allowed = np.array([_most_true_positives(rate, _curve(self.costs)) for rate in rates])
+        else:
+            grow = math.exp(self.epsilon)
+            allowed = np.minimum(grow * rates + self.delta, 1 - (1 - rates - self.delta).clip(0) / grow).clip(0, 1)
+        ax.plot(rates, allowed, color="black", label="most that the claim allows")
+        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", label="guessing blindly")
+        ax.set_xlabel("false-positive rate")
+        ax.set_ylabel("true-positive rate")
+        ax.set_title("The claim is refuted" if self.refuted else "The claim is not refuted", loc="left")
+        ax.legend(frameon=False, loc="lower right")
+        return ax
+
+
+def _lower_rate(successes: int, trials: int, error: float) -> float:
+    """Clopper–Pearson: at most the true rate, but for a chance of ``error``."""
+    from scipy.special import betaincinv
+
+    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, error))
+
+
+def _upper_rate(successes: int, trials: int, error: float) -> float:
+    return 1.0 - _lower_rate(trials - successes, trials, error)
+
+
+_LOSSES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 100, 140)[1:]])
+
+
+def _curve(costs: Sequence[Cost]) -> NDArray[np.float64]:
+    return delta_curve(costs, _LOSSES, step=1e-3)
+
+
+def _most_true_positives(false_positives: float, deltas: NDArray[np.float64]) -> float:
+    """The best true-positive rate at this false-positive rate for a mechanism with δ(ε) at ``_LOSSES``."""
+    grow = np.exp(_LOSSES)
+    direct = deltas + grow * false_positives
+    other = 1 - (1 - deltas - false_positives) / grow
+    return float(min(1.0, direct.min(), other.min()))
+
+
+def _direct_bound(true: float, false: float, delta: float) -> float:
+    """ε ≥ log((TPR − δ)/FPR), or the same for the opposite guess."""
+    found = 0.0
+    for right, wrong in ((true, false), (1 - false, 1 - true)):
+        if right > delta:
+            found = max(found, math.log((right - delta) / wrong) if wrong > 0 else math.inf)
+    return found
+
+
+def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequence[Cost]) -> float:
+    """ε of the claimed mechanism with the most noise (of the kind claimed) that allows all these (TPR, FPR)."""
+    rates = [(true, false) for true, false in rates if true > false]
+    if not rates:
+        return 0.0
+
+    def scaled(factor: float) -> list[Cost]:
+        return [replace(cost, scale=cost.scale * factor) for cost in costs]
+
+    def allowed(factor: float) -> bool:
+        deltas = _curve(scaled(factor))
+        return all(true <= _most_true_positives(false, deltas) for true, false in rates)
+
+    low, high = 1.0, 1.0
+    while allowed(high) and high < 64:
+        low, high = high, 2 * high
+    while low > 1 / 64 and not allowed(low):
+        low, high = low / 2, low
+    for _ in range(7):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return total_epsilon(scaled(high), delta)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Releases from the two data sets, and linear guesses that are known to be good."""
+
+    first: Outputs
+    second: Outputs
+    guesses: tuple[Outputs, ...] = ()
+    one_run: bool = False
+
+
+def _features(outputs: Outputs) -> Outputs:
+    """What the learned guess is linear in: the outputs, their squares and products."""
+    d = outputs.shape[1]
+    if d > 12:
+        return outputs
+    left, right = np.triu_indices(d)
+    return np.hstack([outputs, outputs[:, left] * outputs[:, right]])
+
+
+def _learned_guess(first: Outputs, second: Outputs) -> Callable[[Outputs], Outputs]:
+    """A quadratic logistic regression fitted to these releases: whoever looks for leaks finds most of them so."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    seen = np.concatenate([first, second])
+    centre, width = seen.mean(axis=0), np.maximum(seen.std(axis=0), 1e-12)
+
+    def prepared(outputs: Outputs) -> Outputs:
+        return _features((outputs - centre) / width)
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200))
+    model.fit(prepared(seen), np.repeat([1, 0], [len(first), len(second)]))
+    return lambda outputs: np.asarray(model.decision_function(prepared(outputs)))
+
+
+def _best_threshold(first: Outputs, second: Outputs, error: float) -> float:
+    """The threshold that promises the most, judged by the shift of a Gaussian."""
+    from scipy.special import ndtri
+
+    both = np.sort(np.concatenate([first, second]))
+    candidates = np.unique(both[np.linspace(0, len(both) - 1, 200).astype(int)])
+    best, chosen = -math.inf, float(candidates[0])
+    for threshold in candidates:
+        true = _lower_rate(int((first > threshold).sum()), len(first), error)
+        false = _upper_rate(int((second > threshold).sum()), len(second), error)
+        shift = float(ndtri(max(true, 1e-12)) - ndtri(min(max(false, 1e-12), 1 - 1e-12)))
+        if shift > best:
+            best, chosen = shift, float(threshold)
+    return chosen
+
+
+def one_run_bound(correct: int, guesses: int, coins: int, delta: float, error: float) -> float:
+    """The least ε for which so many correct guesses about coins of one run are not too unlikely.
+
+    If a mechanism is (ε, δ)-differentially private, the number of correct guesses about which of ``coins`` records are
+    in its input is, but for δ, at most binomial with chance e^ε/(1 + e^ε) (Steinke et al. 2023, theorem 5.2).
+
+    >>> one_run_bound(50, 100, 100, 1e-5, 0.05)
+    0.0
+    >>> 2.5 < one_run_bound(100, 100, 100, 1e-6, 0.05) < 3.5  # 0.05 = (e^ε/(1+e^ε))^100
+    True
+    """
+    from scipy.stats import binom
+
+    def chance(epsilon: float) -> float:
+        q = 1 / (1 + math.exp(-epsilon))
+        below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, q))
+        alpha = float((below / np.arange(1, correct + 1)).max()) if correct else 0.0
+        return min(1.0, float(binom.sf(correct - 1, guesses, q)) + 2 * coins * delta * alpha)
+
+    if chance(0.0) > error:
+        return 0.0
+    low, high = 0.0, 1.0
+    while chance(high) <= error and high < 60:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle) <= error else (low, middle)
+    return low
+
+
+def _evaluate(
+    games: dict[str, _Trials], delta: float, costs: Sequence[Cost], confidence: float
+) -> tuple[dict[str, float], NDArray[np.float64], NDArray[np.float64]]:
+    """Bounds by game and way of looking, all of which hold with the stated confidence, and the best guesser's rates."""
+    looks = sum(len(trials.guesses) + 1 for trials in games.values())
+    runs = sum(trials.one_run for trials in games.values())
+    error = (1 - confidence) / (looks + runs)
+    bounds: dict[str, float] = {}
+    observed: list[tuple[float, float]] = []
+    best = 0.0
+    curve = np.array([[0.0, 0.0], [1.0, 1.0]])
+    for name, trials in games.items():
+        at = len(trials.first) // 3, len(trials.second) // 3
+        learning = trials.first[: at[0]], trials.second[: at[1]]
+        counting = trials.first[at[0] :], trials.second[at[1] :]
+        guessers = {"learned guess": _learned_guess(*learning)}
+        guessers |= {f"known guess {i + 1}": partial(_weighted, w) for i, w in enumerate(trials.guesses)}
+        for how, guess in guessers.items():
+            threshold = _best_threshold(guess(learning[0]), guess(learning[1]), error / 2)
+            ours, theirs = guess(counting[0]), guess(counting[1])
+            true = _lower_rate(int((ours > threshold).sum()), len(ours), error / 2)
+            false = _upper_rate(int((theirs > threshold).sum()), len(theirs), error / 2)
+            bounds[f"{name}, {how}"] = _direct_bound(true, false, delta)
+            observed.append((true, false))
+            if true - false >= best:
+                cuts = np.quantile(np.concatenate([ours, theirs]), np.linspace(1, 0, 201))
+                best, curve = true - false, np.array([[(s > c).mean() for s in (theirs, ours)] for c in cuts])
+            if trials.one_run and how == "known guess 1":
+                bounds[f"{name}, one run"] = _one_run(ours, theirs, delta, error)
+    if costs:
+        bounds["all guesses, by the claimed noise"] = _noise_bound(observed, delta, costs)
+    return bounds, curve[:, 0], curve[:, 1]
+
+
+def _weighted(weights: Outputs, outputs: Outputs) -> Outputs:
+    return np.asarray(outputs @ weights)
+
+
+def _one_run(ours: Outputs, theirs: Outputs, delta: float, error: float) -> float:
+    """The one-run bound from guesses about the clearest fifth of the coins; the others are passed over."""
+    scores = np.concatenate([ours, theirs])
+    is_in = np.repeat([True, False], [len(ours), len(theirs)])
+    low, high = np.quantile(scores, [0.1, 0.9])
+    sure = (scores > high) | (scores < low)
+    return one_run_bound(int(((scores > high) == is_in)[sure].sum()), int(sure.sum()), len(scores), delta, error)
+
+
+def audit(
+    mechanism: str | Mechanism,
+    first: object = None,
+    second: object = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    neighbours: Neighbours = "add-remove",
+    sampling: float = 1.0,
+    release: ReleaseKind = "histogram",
+    k: int = 5,
+    costs: Sequence[Cost] = (),
+    trials: int | None = None,
+    confidence: float = 0.999,
+) -> Audit:
+    """An empirical lower bound on the ε of a mechanism, to be compared with the ε it claims.
+
+    Parameters
+    ----------
+    mechanism
+        One of datassay's own: ``"private_tknn_shapley"``, ``"private_knn_shapley"``, or a kind of noise
+        (``"gaussian"``, ``"discrete gaussian"``, ``"laplace"``, ``"discrete laplace"``), played on its worst pair of
+        data sets through the public function. Or a function ``mechanism(data, trials)`` of yours that returns that many
+        independent releases, one row each; then give the neighbouring data sets ``first`` and ``second``.
+    epsilon, delta
+        The claim.
+    neighbours, sampling, release, k
+        Settings of datassay's own mechanisms.
+    costs
+        For a function of yours: what it claims to do, as a list of :class:`datassay.privacy.Cost`. Then the amount of
+        noise is audited, which sees more; without it, only (ε, δ) is.
+    trials
+        Releases in all, half of them from each data set.
+    confidence
+        Chance that the bound holds.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> from datassay.privacy import Cost, add_noise
+    >>> da.audit("discrete gaussian", epsilon=1.0, delta=1e-5, trials=2000).refuted
+    False
+    >>> def too_little_noise(count, trials):
+    ...     return add_noise(np.full(trials, count), "discrete gaussian", 0.25)
+    >>> da.audit(too_little_noise, 10, 11, epsilon=1.0, delta=1e-5, trials=2000).refuted
+    True
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    confidence = _checks.number("confidence", confidence, above=0, below=1)
+    if trials is not None:
+        trials = _checks.integer("trials", trials, at_least=100)
+    _checks.choice("neighbours", neighbours, NEIGHBOURS)
+    sampling = _checks.number("sampling", sampling, above=0, at_most=1)
+    if callable(mechanism):
+        name = getattr(mechanism, "__name__", type(mechanism).__name__)
+        relation, half = None, (trials or 10_000) // 2
+        outputs = [_outputs(mechanism(data, half), half) for data in (first, second)]
+        if outputs[0].shape != outputs[1].shape:
+            raise InputError(f"the two data sets led to releases of shapes {outputs[0].shape} and {outputs[1].shape}")
+        games = {"the pair given": _Trials(outputs[0], outputs[1])}
+        claimed: Sequence[Cost] = tuple(costs)
+    else:
+        name = mechanism
+        relation = neighbours
+        _checks.choice("mechanism", mechanism, (*RELEASES, *NOISES))
+        if mechanism == "private_tknn_shapley":
+            _checks.choice("release", release, get_args(ReleaseKind))
+            play = _paper_games if release == "paper" else _histogram_games
+            games, claimed = play(epsilon, delta, neighbours, sampling, trials)
+            name = f"{name} ({release})"
+        elif mechanism == "private_knn_shapley":
+            k = _checks.integer("k", k, at_least=1)
+            games, claimed = _knn_games(epsilon, delta, neighbours, sampling, trials, k)
+        else:
+            cost = calibrate(mechanism, epsilon, delta)  # type: ignore[arg-type]
+            half = (trials or 10_000) // 2
+            drawn = [
+                np.asarray(add_noise(np.full(half, count), cost.noise, cost.scale), np.float64)[:, None]
+                for count in (1, 0)
+            ]
+            games, claimed = {"one count": _Trials(drawn[0], drawn[1], (np.ones(1),))}, [cost]
+    bounds, false, true = _evaluate(games, delta, claimed, confidence)
+    played = sum(len(game.first) + len(game.second) for game in games.values())
+    return Audit(
+        name, epsilon, delta, relation, max(bounds.values()), bounds, confidence, played, false, true, tuple(claimed)
+    )
+
+
+def _outputs(given: object, trials: int) -> Outputs:
+    outputs = np.asarray(given, np.float64)
+    outputs = outputs[:, None] if outputs.ndim == 1 else outputs
+    if outputs.ndim != 2 or len(outputs) != trials:
+        raise InputError(f"the mechanism must return {trials} releases, one row each; got shape {outputs.shape}")
+    if not np.isfinite(outputs).all():
+        raise InputError("the mechanism returned a release that is not finite")
+    return outputs
+
+
+_Games = tuple[dict[str, _Trials], list[Cost]]
+
+
+def _histogram_games(
+    epsilon: float, delta: float, neighbours: Neighbours, sampling: float, trials: int | None
+) -> _Games:
+    """A run holds many games: pairs of validation points far from all others, each with a record of its own.
+
+    A coin says whether the record is there (or, replaced, which label it has). It is near both points of its pair, or
+    near one: the second game sees noise that is shared between points. With the geometry of the validation points
+    taken into account, one record costs exactly the two points it can reach: each game has the whole claim at stake.
+    """
+    tau, far, at_once = 1.0, 8.0, 2_000
+    offsets = {"near both points": (0.75 * tau, 1.0), "near one of two": (0.0, 0.0)}
+    wanted = (trials or 20_000) // len(offsets)
+    rng = np.random.default_rng()
+    games: dict[str, _Trials] = {}
+    costs: list[Cost] = []
+    for name, (offset, both) in offsets.items():
+        views, coins = [], []
+        for start in range(0, wanted, at_once):
+            pairs = min(at_once, wanted - start)
+            place = far * np.arange(pairs)
+            points = np.stack([place, place + 1.5 * tau], axis=1).ravel()[:, None]
+            is_in = rng.random(pairs) < 0.5
+            records, labels = (place + offset)[:, None], is_in.astype(np.int64)
+            if neighbours == "add-remove":
+                records, labels = np.vstack([records[is_in], [[-far]]]), np.append(labels[is_in], 0)
+            released = private_tknn_shapley(
+                records, labels, points, np.ones(len(points), np.int64), tau, "euclidean", epsilon=epsilon,
+                delta=delta, neighbours=neighbours, sampling=sampling, geometry=True, n_classes=2, n_jobs=1,
+            )  # fmt: skip
+            assert released.statistics is not None
+            views.append(released.statistics.counts.reshape(pairs, 4).astype(np.float64))
+            coins.append(is_in)
+            costs = list(released.costs)
+        view, present = np.concatenate(views), np.concatenate(coins)
+        other = -1.0 if neighbours == "replace" else 0.0
+        guess = np.array([1.0, other, both, both * other])
+        games[name] = _Trials(view[present], view[~present], (guess,), one_run=neighbours == "add-remove")
+    return games, costs
+
+
+def _paper_games(epsilon: float, delta: float, neighbours: Neighbours, sampling: float, trials: int | None) -> _Games:
+    """Many runs on one record more or less, near the only validation point."""
+    data = {True: ([[0.0], [0.1], [5.0]], [1, 1, 0]), False: ([[0.0], [5.0]], [1, 0])}
+    views: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
+    costs: list[Cost] = []
+    for is_in, (X, y) in data.items():
+        for _ in range((trials or 4_000) // 2):
+            released = private_tknn_shapley(
+                X, y, [[0.2]], [1], 1.0, "euclidean", epsilon=epsilon, delta=delta, neighbours=neighbours,
+                sampling=sampling, release="paper", n_classes=2, n_jobs=1,
+            )  # fmt: skip
+            assert released.statistics is not None
+            views[is_in].append(released.statistics.counts[0])
+            costs = list(released.costs)
+    first, second = (np.array(views[is_in], np.float64) for is_in in (True, False))
+    return {"one neighbour more": _Trials(first, second, (np.ones(3),))}, costs
+
+
+def _knn_games(
+    epsilon: float, delta: float, neighbours: Neighbours, sampling: float, trials: int | None, k: int
+) -> _Games:
+    """Many runs on the pair that moves a value by all of 1/(k(k+1)): a record comes before the k-th of k matches."""
+    X = np.arange(1.0, k + 1)[:, None]
+    ahead, behind = ([[0.5]], [0]), ([[k + 1.0]], [0])
+    views: dict[bool, list[float]] = {True: [], False: []}
+    costs: list[Cost] = []
+    for is_in in (True, False):
+        extra = ahead if is_in else behind
+        more, label = extra if is_in or neighbours == "replace" else ([], [])
+        records = np.vstack([X, np.reshape(more, (-1, 1))])
+        labels = [*([1] * k), *label]
+        for _ in range((trials or 4_000) // 2):
+            released = private_knn_shapley(
+                records, labels, [[0.0]], [1], k=k, epsilon=epsilon, delta=delta, neighbours=neighbours,
+                sampling=sampling, n_jobs=1,
+            )  # fmt: skip
+            views[is_in].append(float(released.values[k - 1]))
+            costs = list(released.costs)
+    first, second = (np.array(views[is_in])[:, None] for is_in in (True, False))
+    return {"one value": _Trials(first, second, (-np.ones(1),))}, costs

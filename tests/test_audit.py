@@ -1,0 +1,217 @@
+"""Audits: they leave honest mechanisms alone, and catch each sabotage."""
+
+import math
+
+import numpy as np
+import pytest
+
+import datassay as da
+from datassay.privacy import Cost, add_noise, calibrate, releases, sampling
+from datassay.privacy.auditing import _lower_rate, _upper_rate, one_run_bound
+
+DELTA, SURE = 1e-5, 0.99999  # an honest mechanism is refuted once in 100,000 audits
+
+HONEST = [
+    dict(mechanism="gaussian", trials=2000),
+    dict(mechanism="discrete gaussian", trials=2000),
+    dict(mechanism="laplace", trials=2000),
+    dict(mechanism="discrete laplace", trials=2000),
+    dict(mechanism="private_tknn_shapley", trials=6000),
+    dict(mechanism="private_tknn_shapley", neighbours="replace", trials=6000),
+    dict(mechanism="private_tknn_shapley", sampling=0.5, trials=6000),
+    dict(mechanism="private_tknn_shapley", release="paper", trials=2000),
+    dict(mechanism="private_knn_shapley", k=3, trials=2000),
+    dict(mechanism="private_knn_shapley", k=1, sampling=0.5, trials=800),
+]
+
+
+@pytest.mark.parametrize("settings", HONEST, ids=lambda s: "-".join(str(v) for v in s.values()))
+def test_honest_mechanisms_are_not_refuted(settings):
+    claims = (1.0, 4.0) if "sampling" in settings else (0.5, 1.0, 4.0)
+    found = {e: da.audit(**settings, epsilon=e, delta=DELTA, confidence=SURE).lower_bound for e in claims}
+    assert all(bound <= epsilon for epsilon, bound in found.items()), found
+    if "sampling" not in settings:
+        assert found[4.0] > 0.3  # and the audit is no formality: it sees most of what there is to see
+
+
+def spoiled(monkeypatch, factor):
+    honest = releases.add_noise
+    monkeypatch.setattr(releases, "add_noise", lambda values, noise, scale: honest(values, noise, scale * factor))
+
+
+@pytest.mark.parametrize("factor", [0.5, 1 / math.sqrt(2)], ids=["halved", "without the root of 2"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(mechanism="private_tknn_shapley", trials=20_000),
+        dict(mechanism="private_tknn_shapley", release="paper", trials=4000),
+        dict(mechanism="private_knn_shapley", trials=4000),
+    ],
+    ids=lambda s: "-".join(map(str, s.values())),
+)
+def test_too_little_noise_is_caught(settings, factor, monkeypatch):
+    spoiled(monkeypatch, factor)
+    found = da.audit(**settings, epsilon=6.0, delta=DELTA)
+    assert found.refuted, found
+
+
+def test_the_papers_formula_is_caught():
+    """Erratum 5: σ = √3 · √log(1.25/δ) / ε for three counts that all move by one."""
+    epsilon = 6.0
+    sigma = math.sqrt(3) * math.sqrt(math.log(1.25 / DELTA)) / epsilon
+
+    def published(count, trials):
+        return add_noise(np.full((trials, 3), float(count)), "gaussian", sigma)
+
+    claimed = [calibrate("gaussian", epsilon, DELTA, sensitivity=math.sqrt(3))]
+    found = da.audit(published, 4, 5, epsilon=epsilon, delta=DELTA, costs=claimed, trials=6000)
+    assert found.refuted, found
+
+    def corrected(count, trials):
+        return add_noise(np.full((trials, 3), float(count)), "gaussian", sigma * math.sqrt(2))
+
+    found = da.audit(corrected, 4, 5, epsilon=epsilon, delta=DELTA, costs=claimed, trials=2000, confidence=SURE)
+    assert not found.refuted, found
+
+
+def test_a_sensitivity_too_small_for_replaced_records_is_caught(monkeypatch):
+    def forgetful(release, setting, points):
+        return calibrate("discrete gaussian", setting.epsilon, setting.delta, count=points, neighbours="replace")
+
+    monkeypatch.setattr(releases, "_threshold_cost", forgetful)
+    found = da.audit("private_tknn_shapley", epsilon=6.0, delta=DELTA, neighbours="replace", trials=20_000)
+    assert found.refuted, found
+    # Records that are only added or removed have the sensitivity that was used: nothing wrong there.
+    monkeypatch.setattr(
+        releases,
+        "_threshold_cost",
+        lambda r, s, points: calibrate("discrete gaussian", s.epsilon, s.delta, count=points),
+    )
+    assert not da.audit("private_tknn_shapley", epsilon=6.0, delta=DELTA, trials=4000, confidence=SURE).refuted
+
+
+def test_noise_used_twice_is_caught(monkeypatch):
+    honest = releases.add_noise
+
+    def reused(values, noise, scale):
+        return np.broadcast_to(honest(values[:1], noise, scale), np.shape(values))
+
+    monkeypatch.setattr(releases, "add_noise", reused)
+    found = da.audit("private_tknn_shapley", epsilon=1.0, delta=DELTA, trials=4000)
+    assert found.refuted, found
+    assert found.bounds["near one of two, learned guess"] > 1.0
+
+
+def test_a_record_counted_twice_is_caught(monkeypatch):
+    from datassay.privacy import kernels
+
+    honest = kernels.count_neighbours
+
+    def twice(inside, codes, targets, counts):
+        honest(inside, codes, targets, counts)
+        counts *= 2
+
+    monkeypatch.setattr(kernels, "count_neighbours", twice)
+    found = da.audit("private_tknn_shapley", epsilon=6.0, delta=DELTA, trials=6000)
+    assert found.refuted, found
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_samples_that_are_not_secret_are_caught(leaks, monkeypatch):
+    """Amplification by sampling is worth nothing to somebody who knows the sample."""
+    chance, points, runs = 0.1, 20, []
+    monkeypatch.setattr(sampling, "new_key", lambda: runs.append(len(runs).to_bytes(32, "little")) or runs[-1])
+    costs = []
+
+    def release(records, trials):
+        views = []
+        for _ in range(trials):
+            result = da.private_tknn_shapley(
+                records, [1] * len(records), [[0.1]] * points, [1] * points, 1.0, "euclidean", n_classes=2,
+                epsilon=2.0, delta=DELTA, sampling=chance, n_jobs=1,
+            )  # fmt: skip
+            costs[:] = result.costs
+            view = [result.statistics.counts[:, 0].sum()]
+            if leaks:  # who was in which sample is published too
+                view.append(sum(2 in sampling.members(runs[-1], (t,), len(records), chance) for t in range(points)))
+            views.append(view)
+        return views
+
+    first, second = [[0.0]] * 3, [[0.0]] * 2
+    release(first, 1)
+    found = da.audit(release, first, second, epsilon=2.0, delta=DELTA, costs=list(costs), trials=600, confidence=0.9999)
+    assert found.refuted == leaks, found
+
+
+def test_rates_are_bounded_as_clopper_and_pearson_do():
+    from scipy.stats import binomtest
+
+    for k, n in ((0, 10), (3, 10), (10, 10), (250, 1000)):
+        exact = binomtest(k, n).proportion_ci(0.98, method="exact")
+        assert _lower_rate(k, n, 0.01) == pytest.approx(exact.low, abs=1e-12)
+        assert _upper_rate(k, n, 0.01) == pytest.approx(exact.high, abs=1e-12)
+
+
+def test_the_bound_without_known_noise_is_tight_for_randomised_response():
+    """A coin told truthfully with chance e^ε/(1+e^ε) is exactly ε-differentially private."""
+    rng = np.random.default_rng(0)
+
+    def told(bit, trials, epsilon=2.0):
+        true = rng.random(trials) < 1 / (1 + math.exp(-epsilon))
+        return np.where(true, bit, 1 - bit)
+
+    found = da.audit(told, 0, 1, epsilon=2.0, delta=1e-9, trials=40_000, confidence=SURE)
+    assert 1.8 < found.lower_bound < 2.0
+    assert da.audit(told, 0, 1, epsilon=1.5, delta=1e-9, trials=40_000).refuted
+
+
+def test_one_run_bounds():
+    from scipy.optimize import brentq
+    from scipy.stats import binom
+
+    # Without δ the number of correct guesses is at most binomial.
+    exact = brentq(lambda e: binom.sf(79, 100, 1 / (1 + math.exp(-e))) - 0.01, 0, 5)
+    assert one_run_bound(80, 100, 1000, 1e-300, 0.01) == pytest.approx(exact, abs=1e-6)
+    assert one_run_bound(80, 100, 1000, 1e-4, 0.01) < exact
+    assert one_run_bound(0, 100, 1000, 1e-5, 0.01) == 0.0
+
+
+def test_plots_and_words():
+    found = da.audit("gaussian", epsilon=2.0, delta=DELTA, trials=400)
+    ax = found.plot()
+    assert ax.get_title(loc="left") == "The claim is not refuted"
+    assert "not refuted. 400 trials show ε ≥" in str(found)
+
+    def nothing_hidden(value, trials):
+        return np.full(trials, value)
+
+    found = da.audit(nothing_hidden, 0, 1, epsilon=2.0, delta=DELTA, trials=400)
+    assert found.plot().get_title(loc="left") == "The claim is refuted"
+    assert "REFUTED" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(mechanism="nothing"), "mechanism must be one of"),
+        (dict(mechanism="gaussian", epsilon=0), "epsilon must be"),
+        (dict(mechanism="gaussian", delta=2), "delta must be"),
+        (dict(mechanism="gaussian", trials=3), "trials must be"),
+        (dict(mechanism="gaussian", confidence=1), "confidence must be"),
+        (dict(mechanism="private_tknn_shapley", release="other"), "release must be one of"),
+        (dict(mechanism="private_knn_shapley", k=0), "k must be"),
+        (dict(mechanism=lambda data, trials: np.zeros(3)), "must return 5000 releases"),
+        (dict(mechanism=lambda data, trials: np.full(trials, np.nan)), "not finite"),
+        (dict(mechanism=lambda d, n: np.zeros((n, d)), first=1, second=2), "of shapes"),
+    ],
+)
+def test_bad_arguments_are_named(given, message):
+    with pytest.raises(da.InputError, match=message):
+        da.audit(**given)
+
+
+def test_costs_can_be_given_as_they_are():
+    assert not da.audit(
+        lambda count, n: add_noise(np.full(n, float(count)), "laplace", 1.0),
+        0, 1, epsilon=1.0, delta=1e-9, costs=[Cost("laplace", 1.0)], trials=2000, confidence=SURE,
+    ).refuted  # fmt: skip
