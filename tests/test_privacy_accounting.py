@@ -184,3 +184,37 @@ def test_a_guarantee_says_everything():
     published = Guarantee("m", 1.0, 1e-5, "replace", "a", certified=False)
     assert "NOT CERTIFIED" in str(published)
     assert published.to_dict()["neighbours"] == "replace"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "count", "chance"),
+    [
+        (0.1, 1e-4, 200, 0.01),
+        (0.5, 1e-5, 200, 0.01),
+        (1.0, 1e-5, 50, 0.1),
+        (2.0, 1e-6, 1000, 0.02),
+        (1.0, 1e-5, 20, 1.0),
+    ],
+)
+def test_calibration_agrees_with_the_prv_accountant(epsilon, delta, count, chance):
+    """An independent accountant (Gopi, Lee and Wutschitz 2021): at our noise, its ε is ours to 1%."""
+    from prv_accountant import GaussianMechanism, PoissonSubsampledGaussianMechanism, PRVAccountant
+
+    def peer(scale):
+        if chance == 1:
+            mechanism = GaussianMechanism(noise_multiplier=scale)
+        else:
+            mechanism = PoissonSubsampledGaussianMechanism(noise_multiplier=scale, sampling_probability=chance)
+        accountant = PRVAccountant(
+            prvs=[mechanism], max_self_compositions=[count], eps_error=epsilon / 100, delta_error=delta / 1000
+        )
+        return accountant.compute_epsilon(delta=delta, num_self_compositions=[count])[1]
+
+    scale = calibrate("gaussian", epsilon, delta, count=count, sampling=chance).scale
+    assert peer(scale) == pytest.approx(epsilon, rel=0.01)
+    # The scale at which the peer finds ε is ours to 1% too.
+    assert peer(1.01 * scale) < epsilon < peer(0.99 * scale)
+    # Counts get discrete noise, of nearly the same scale.
+    assert calibrate("discrete gaussian", epsilon, delta, count=count, sampling=chance).scale == pytest.approx(
+        scale, rel=0.01
+    )

@@ -19,6 +19,8 @@ def test_agreement_is_judged_to_three_digits():
     assert Cell("r", "c", 0.9204, 0.920).agrees()
     assert not Cell("r", "c", 0.9206, 0.920).agrees()
     assert not Cell("r", "c", 0.9206).agrees()
+    assert Cell("r", "c", 0.90, 0.92, spread=0.01).agrees()
+    assert not Cell("r", "c", 0.89, 0.92, spread=0.01).agrees()
 
 
 def test_an_unknown_reproduction_lists_the_known():
@@ -26,4 +28,4 @@ def test_an_unknown_reproduction_lists_the_known():
 
     with pytest.raises(InputError, match="tknn-detection"):
         reproduce("nothing")
-    assert set(list_reproductions()) == {"tknn-detection", "tknn-speed"}
+    assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"}

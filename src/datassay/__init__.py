@@ -12,6 +12,7 @@ from datassay._version import __version__
 
 if TYPE_CHECKING:
     from datassay import oracle as oracle
+    from datassay.attacks import Attack, value_score_attack
     from datassay.data import (
         Column,
         DatasetInfo,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 # Which room each public name lives in.
 _ROOMS = {
+    "attacks": "Attack value_score_attack",
     "data": ("Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "neighbors": "NeighbourGraph nearest_neighbours",
@@ -73,6 +75,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
+    "Attack",
     "Audit",
     "BudgetExceededError",
     "Column",
@@ -115,6 +118,7 @@ __all__ = [
     "tknn_shapley",
     "tune_k",
     "tune_tau",
+    "value_score_attack",
     "voters",
 ]
 

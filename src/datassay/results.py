@@ -388,6 +388,7 @@ def save_columns(
 
 # Results other than values, and who makes them of a header and columns again.
 _LOADERS: Mapping[str, tuple[str, str]] = {
+    "attack": ("datassay.attacks.result", "load_attack"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
 }
 

@@ -46,8 +46,9 @@ def reproduce(
     for heading in ("", "", *(("published",) if compared else ()), "ours", ""):
         table.add_column(heading, justify="left" if heading == "" else "right")
     for cell in result.cells:
-        published = () if not compared else ("" if cell.published is None else f"{cell.published:.3f}",)
-        mark = "" if cell.published is None else ("agrees" if cell.agrees() else "differs")
+        spread = "" if cell.spread is None else f" ± {cell.spread:.3f}"
+        published = () if not compared else ("" if cell.published is None else f"{cell.published:.3f}{spread}",)
+        mark = "" if cell.published is None or not cell.judged else ("agrees" if cell.agrees() else "differs")
         table.add_row(cell.row, cell.column, *published, f"{cell.ours:.4g}", mark)
     console.print(table)
     console.print(f"{result.finding}.")

@@ -1,0 +1,215 @@
+"""What an attack found out: one score for each target, whether it was a member, and how well the two agree."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def auc(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_]) -> float:
+    """Chance that a member scores higher than a non-member, ties counting half.
+
+    >>> import numpy as np
+    >>> auc(np.array([3.0, 2.0, 2.0, 1.0]), np.array([True, True, False, False]))
+    0.875
+    """
+    from scipy.stats import rankdata
+
+    inside = int(members.sum())
+    outside = len(members) - inside
+    if inside == 0 or outside == 0:
+        raise InputError("an attack needs members and non-members among its targets")
+    return float((rankdata(scores)[members].sum() - inside * (inside + 1) / 2) / (inside * outside))
+
+
+def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: float) -> float:
+    """The largest share of members above a threshold that at most ``fpr`` of the non-members exceed.
+
+    >>> import numpy as np
+    >>> tpr_at(np.array([5.0, 4.0, 3.0, 2.0]), np.array([True, False, True, False]), 0.0)
+    0.5
+    """
+    outside = np.sort(scores[~members])[::-1]
+    allowed = int(np.floor(fpr * len(outside) + 1e-9))
+    if allowed >= len(outside):
+        return 1.0
+    return float((scores[members] > outside[allowed]).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Scores of an attack, one for each target of each game; the higher, the more it looks like a member.
+
+    Attributes
+    ----------
+    values
+        The scores.
+    ids, members, games
+        Which record each score is about, whether it was a member, and in which game (0, 1, …).
+    method, parameters, seed, notes, version
+        How the scores were obtained.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> attack = da.Attack(np.array([2.0, 1.0, 0.0]), np.arange(3), np.array([True, False, False]), "example")
+    >>> attack.auc
+    1.0
+    """
+
+    values: NDArray[np.float64]
+    ids: NDArray[np.generic]
+    members: NDArray[np.bool_]
+    method: str
+    games: NDArray[np.int64] | None = None
+    parameters: Mapping[str, Parameter] | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        if self.games is None:
+            object.__setattr__(self, "games", np.zeros(len(self.values), np.int64))
+        for name in ("values", "ids", "members", "games"):
+            column = getattr(self, name)
+            if np.ndim(column) != 1 or len(column) != len(self.values):
+                raise InputError(f"{name} must hold one entry for each of the {len(self.values)} targets")
+            object.__setattr__(self, name, frozen(column))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters or {}))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Attack({self.method}: {len(self):,} targets, AUC {self.auc:.3f})"
+
+    def _by_game(self) -> list[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+        assert self.games is not None
+        return [(self.values[self.games == g], self.members[self.games == g]) for g in np.unique(self.games)]
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve, the mean over games; 0.5 is guessing."""
+        return float(np.mean([auc(*game) for game in self._by_game()]))
+
+    def tpr(self, fpr: float) -> float:
+        """Share of members found when at most ``fpr`` of the non-members are accused, the mean over games."""
+        fpr = _checks.number("fpr", fpr, at_least=0, at_most=1)
+        return float(np.mean([tpr_at(*game, fpr) for game in self._by_game()]))
+
+    def interval(
+        self, fpr: float | None = None, confidence: float = 0.95, repeats: int = 1000, seed: int = 0
+    ) -> tuple[float, float]:
+        """A bootstrap interval of the AUC, or of the true-positive rate at ``fpr``.
+
+        Games are drawn again with replacement; within a single game, its targets are.
+        """
+        confidence = _checks.number("confidence", confidence, above=0, below=1)
+        repeats = _checks.integer("repeats", repeats, at_least=10)
+        rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
+        games = self._by_game()
+
+        def measure(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
+            return auc(scores, members) if fpr is None else tpr_at(scores, members, fpr)
+
+        if len(games) > 1:
+            each = np.array([measure(*game) for game in games])
+            drawn = each[rng.integers(0, len(each), (repeats, len(each)))].mean(axis=1)
+        else:
+            scores, members = games[0]
+            inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
+            drawn = np.empty(repeats)
+            for at in range(repeats):
+                again = np.concatenate([rng.choice(inside, len(inside)), rng.choice(outside, len(outside))])
+                drawn[at] = measure(scores[again], members[again])
+        low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return float(low), float(high)
+
+    def summary(self) -> str:
+        """How well the attack works, in words."""
+        low, high = self.interval()
+        games = len(self._by_game())
+        lines = [
+            f"{self.method}: {len(self):,} targets in {games} game{'s' * (games > 1)}, "
+            f"{int(self.members.sum()):,} of them members.",
+            f"AUC {self.auc:.3f} (95% interval {low:.3f} to {high:.3f}; guessing is 0.5).",
+        ]
+        for fpr in (0.05, 0.01, 0.001):
+            low, high = self.interval(fpr)
+            lines.append(
+                f"Members found at {fpr:.1%} false positives: {self.tpr(fpr):.1%} ({low:.1%} to {high:.1%}; guessing "
+                f"finds {fpr:.1%})."
+            )
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None, label: str | None = None) -> "Axes":
+        """Draw the ROC curve, both axes logarithmic so that few false positives show; returns the axes.
+
+        Call it again on the same axes to compare attacks.
+        """
+        fresh = ax is None
+        if ax is None:
+            ax = new_axes(5, 5)
+        check_axes(ax)
+        games = self._by_game()
+        fewest = min(int((~members).sum()) for _, members in games)
+        least = 0.5 / max(fewest, 1)
+        rates = np.unique(np.concatenate([np.geomspace(least, 1, 200), [1.0]]))
+        found = np.array([np.mean([tpr_at(*game, rate) for game in games]) for rate in rates])
+        ax.plot(rates, np.maximum(found, least), label=f"{label or self.method} (AUC {self.auc:.3f})")
+        if fresh:
+            ax.plot([least, 1], [least, 1], color="grey", linestyle=":")
+            ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1))
+            ax.set_xlabel("false-positive rate")
+            ax.set_ylabel("true-positive rate")
+            ax.set_title("Who is found to be a member", loc="left")
+        ax.legend(frameon=False, loc="lower right")
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        assert self.games is not None
+        return {"id": self.ids, "score": self.values, "member": self.members, "game": self.games}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The scores as a data frame: id, score, member, game."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "attack",
+            "method": self.method,
+            "parameters": dict(self.parameters or {}),
+            "seed": self.seed,
+            "version": self.version,
+            "notes": list(self.notes),
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_attack(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Attack:
+    """The attack that :meth:`Attack.save` wrote."""
+    return Attack(
+        values=columns["score"].astype(np.float64),
+        ids=columns["id"],
+        members=columns["member"].astype(bool),
+        method=str(header["method"]),
+        games=columns["game"].astype(np.int64),
+        parameters=header["parameters"],
+        seed=header["seed"],
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
