@@ -7,17 +7,20 @@ import typer
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError
-from datassay.cli import datasets, reproduce, value
+from datassay.cli import datasets, ledger, private_value, reproduce, value
 
 app = typer.Typer(
     name="datassay",
-    help="What every record of a data set is worth. Reads your CSV or Parquet; see `datassay value --help`.",
+    help="What every record of a data set is worth, and what of it may be told. Reads your CSV or Parquet; see "
+    "`datassay value --help`.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("value")(value.value)
+app.command("private-value")(private_value.private_value)
+app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from datassay._errors import InputError
-from datassay.cli.value import refuse_inputs
+from datassay.cli.options import refuse_inputs
 
 
 def datasets(

@@ -1,6 +1,5 @@
 """``datassay value``: what every record of a table is worth."""
 
-import csv
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datassay._errors import InputError
+from datassay.cli.options import Metric, Missing, Scale, Text, as_number, column_list, load_table, refuse_inputs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,42 +39,11 @@ class Method(StrEnum):
     SELF_SHAPLEY = "self-shapley"
 
 
-class Metric(StrEnum):
-    """Distances."""
-
-    EUCLIDEAN = "euclidean"
-    COSINE = "cosine"
-    MANHATTAN = "manhattan"
-
-
 class Utility(StrEnum):
     """What a coalition of records is worth."""
 
     SOFT = "soft"
     FRACTION = "fraction"
-
-
-class Text(StrEnum):
-    """What to do with text columns."""
-
-    REFUSE = "refuse"
-    CATEGORICAL = "categorical"
-    IGNORE = "ignore"
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    IMPUTE = "impute"
-    ERROR = "error"
-
-
-class Scale(StrEnum):
-    """How numbers are scaled."""
-
-    STANDARD = "standard"
-    MINMAX = "minmax"
-    NONE = "none"
 
 
 def value(
@@ -156,7 +125,7 @@ def value(
         raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
     if balance is not None:
         _checks.number("--balance", balance, above=0)
-    aside = _names(ignore)
+    aside = column_list(ignore)
     beside: list[str] = []
     if validation is not None and validation.is_file() and Path(data).is_file():
         # A column to ignore may be in one of the two files only.
@@ -164,12 +133,12 @@ def value(
         aside = [name for name in aside if name in known or name not in beside]
     reading = {
         "ignore": [*aside, *([] if truth is None else [truth])],
-        "categorical": _names(categorical),
+        "categorical": column_list(categorical),
         "text": text.value,
         "missing": missing.value,
         "scale": scale.value,
     }
-    train = _load(data, label, id, reading)
+    train = load_table(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
         held_out = read_table(validation, like=train, text=text.value, ignore=beside)
@@ -216,22 +185,6 @@ def value(
 value.__doc__ = f"{value.__doc__}\n{EXAMPLES}"
 
 
-def _names(listed: str) -> list[str]:
-    """Names separated by commas; a name that holds a comma is put in double quotes, as in CSV."""
-    return [name.strip() for row in csv.reader([listed], skipinitialspace=True) for name in row if name.strip()]
-
-
-def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> None:
-    """Refuse to write over what is read: a file, or a data set in the folder of data sets."""
-    from datassay.data.datasets import dataset_file
-
-    inputs = {Path(source).resolve() for source in read if source is not None}
-    inputs |= {file.resolve() for source in read if source is not None and (file := dataset_file(source)) is not None}
-    for path in written:
-        if path is not None and path.resolve() in inputs:
-            raise InputError(f"{path} is an input; writing there would overwrite your data")
-
-
 def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
     from datassay.data import truth
 
@@ -239,21 +192,6 @@ def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
     if marked.all() or not marked.any():
         raise InputError(f"--truth {name!r} is {marked[0].item()} in every record; there is nothing to find")
     return marked
-
-
-def _load(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
-    from datassay.data import list_datasets, load_dataset, read_table
-
-    path = Path(source)
-    by_name = source in {info.name for info in list_datasets()}
-    if path.is_file() or path.suffix or (path.is_dir() and not by_name):
-        # Without a label there is nothing to value: say so before anything else that may be wrong with the file.
-        table = read_table(source, label, id, **(reading if label else {"text": "ignore"}))
-    else:
-        table = load_dataset(source, label, id, **reading)
-    if table.label is None:
-        raise InputError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
-    return table
 
 
 # The options that mean something to each method, beside those of the data and of the run.
@@ -290,23 +228,15 @@ def _run(
             tuned = da.tune_tau(train, **arguments)
             arguments["tau"] = tuned.best
         else:
-            arguments["tau"] = _number("--tau", given["tau"], float)
+            arguments["tau"] = as_number("--tau", given["tau"], float)
     else:
         if given["k"] == "auto":
             tuned = da.tune_k(train, **arguments)
             arguments["k"] = int(tuned.best)
         else:
-            arguments["k"] = 5 if given["k"] is None else _number("--k", given["k"], int)
+            arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
     for name in ("utility", "tolerance"):
         if given[name] is not None:
             arguments[name] = given[name]
     values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)
     return values, tuned
-
-
-def _number(option: str, text: str, kind: type[int] | type[float]) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        whole = "a whole number" if kind is int else "a number"
-        raise InputError(f"{option} must be {whole} or 'auto', got {text!r}") from None

@@ -46,7 +46,7 @@ from datassay.privacy.guarantee import NEIGHBOURS, Audience, Guarantee, Neighbou
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.statistics import COLUMNS, NoisyCounts, ReleaseKind, worths
+from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
 from datassay.results import FrameKind, Parameter, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import harmonic, shapley_total
@@ -438,8 +438,7 @@ def private_tknn_shapley(
         "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
         "n_validation": m, "n_classes": setting.n_classes,
     }  # fmt: skip
-    counted = " and ".join(COLUMNS[release])
-    what = f"{counted} counts of {m} validation points, {cost.noise} noise of scale {cost.scale:.4g}"
+    what = f"{COUNTED[release]} of {m} validation points, {cost.noise} noise of scale {cost.scale:.4g} on each count"
     paid = setting.ask("private_tknn_shapley", told, cost, what, "owner")
     columns = len(COLUMNS[release])
     if paid.earlier is None:
@@ -452,6 +451,12 @@ def private_tknn_shapley(
         key, noise = bytes.fromhex(paid.earlier.secret or ""), None
     values = _evaluate(game, setting.n_classes, tau, setting.sampling, key, noise, counts)
     paid.complete(counts.tolist(), secret=key.hex() if setting.sampling < 1 else None)
+    typical = float(np.median(counts.sum(axis=1) if release == "histogram" else counts[:, 1]))
+    if cost.scale > typical / 2:
+        setting.notes.append(
+            f"the noise (deviation {cost.scale:.3g}) is large against the neighbours of a validation point (about "
+            f"{typical:.3g}): expect rough values. Fewer validation points, sampling, geometry or a larger ε help"
+        )
     statistics = NoisyCounts(
         counts,
         setting.points,

@@ -17,6 +17,10 @@ COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
     "paper": ("records", "neighbours", "matching"),
 }
+COUNTED: Mapping[ReleaseKind, str] = {
+    "histogram": "matching and other neighbours",
+    "paper": "records, neighbours and matching neighbours",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,81 @@
+"""``datassay ledger``: look into the record of private releases."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Look into a ledger of private releases: what was spent, on what, and what is left.", no_args_is_help=True
+)
+
+LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.")]
+
+
+@app.command()
+def show(ledger: LedgerFile) -> None:
+    """Show the budget and every release of a ledger.
+
+    Example:
+      datassay ledger show market.ledger
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from datassay.privacy import Ledger, total_epsilon
+
+    book = Ledger(ledger)
+    spent = book.spent()
+    console = Console()
+    console.print(
+        f"Budget ε = {book.epsilon:g} at δ = {book.delta:g} ({book.neighbours}); spent ε = {spent:.4g}, "
+        f"left {max(0.0, book.epsilon - spent):.4g}.",
+        highlight=False,
+    )
+    lines = book.releases()
+    if not lines:
+        console.print("Nothing was released yet.")
+        return
+    table = Table("no.", "paid (UTC)", "ε alone", "what", "for", "data", "state", box=None, pad_edge=False)
+    for line in lines:
+        table.add_row(
+            str(line.number),
+            line.spent.replace("+00:00", "").replace("T", " "),
+            f"{total_epsilon(line.costs, book.delta):.4g}",
+            line.mechanism,
+            line.audience,
+            line.dataset[:8],
+            "released" if line.released else "paid, never delivered",
+        )
+    console.print(table, highlight=False)
+    console.print("Costs compose: together they are less than the sum of each alone.", highlight=False)
+
+
+@app.command()
+def export(
+    ledger: LedgerFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here; to the terminal if left out.")
+    ] = None,
+) -> None:
+    """Write a ledger as JSON, for an auditor: budget, costs and what was published, without any secret.
+
+    Example:
+      datassay ledger export market.ledger -o market.json
+    """
+    from datassay.cli.options import refuse_inputs
+    from datassay.privacy import Ledger
+    from datassay.results import write_whole
+
+    text = json.dumps(Ledger(ledger).to_dict(), indent=1, ensure_ascii=False)
+    if output is None:
+        typer.echo(text)
+        return
+    refuse_inputs([output], [str(ledger)])
+
+    def write(file: Path) -> None:
+        file.write_text(f"{text}\n", encoding="utf-8")
+
+    write_whole(output, write)
+    typer.echo(f"Written: {output}")

@@ -1,0 +1,83 @@
+"""What the commands share: choices, names of columns, reading the user's data, refusing to write over it."""
+
+import csv
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datassay._errors import InputError
+
+if TYPE_CHECKING:
+    from datassay.data import Table
+
+
+class Metric(StrEnum):
+    """Distances."""
+
+    EUCLIDEAN = "euclidean"
+    COSINE = "cosine"
+    MANHATTAN = "manhattan"
+
+
+class Text(StrEnum):
+    """What to do with text columns."""
+
+    REFUSE = "refuse"
+    CATEGORICAL = "categorical"
+    IGNORE = "ignore"
+
+
+class Missing(StrEnum):
+    """What to do with missing values."""
+
+    IMPUTE = "impute"
+    ERROR = "error"
+
+
+class Scale(StrEnum):
+    """How numbers are scaled."""
+
+    STANDARD = "standard"
+    MINMAX = "minmax"
+    NONE = "none"
+
+
+def column_list(listed: str) -> list[str]:
+    """Names separated by commas; a name that holds a comma is put in double quotes, as in CSV."""
+    return [name.strip() for row in csv.reader([listed], skipinitialspace=True) for name in row if name.strip()]
+
+
+def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> None:
+    """Refuse to write over what is read: a file, or a data set in the folder of data sets."""
+    from datassay.data.datasets import dataset_file
+
+    inputs = {Path(source).resolve() for source in read if source is not None}
+    inputs |= {file.resolve() for source in read if source is not None and (file := dataset_file(source)) is not None}
+    for path in written:
+        if path is not None and path.resolve() in inputs:
+            raise InputError(f"{path} is an input; writing there would overwrite your data")
+
+
+def load_table(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
+    """Read a file, or a data set by name; it must have a label."""
+    from datassay.data import list_datasets, load_dataset, read_table
+
+    path = Path(source)
+    by_name = source in {info.name for info in list_datasets()}
+    if path.is_file() or path.suffix or (path.is_dir() and not by_name):
+        # Without a label there is nothing to value: say so before anything else that may be wrong with the file.
+        table = read_table(source, label, id, **(reading if label else {"text": "ignore"}))
+    else:
+        table = load_dataset(source, label, id, **reading)
+    if table.label is None:
+        raise InputError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
+    return table
+
+
+def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
+    """The number given to an option that also takes 'auto'."""
+    try:
+        return kind(text)
+    except ValueError:
+        whole = "a whole number" if kind is int else "a number"
+        raise InputError(f"{option} must be {whole} or 'auto', got {text!r}") from None

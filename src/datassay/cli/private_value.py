@@ -1,0 +1,247 @@
+"""``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datassay._errors import InputError
+from datassay.cli.options import Metric, Missing, Scale, Text, as_number, column_list, load_table, refuse_inputs
+
+if TYPE_CHECKING:
+    from datassay.data import Table
+    from datassay.privacy import PrivateValues
+
+EXAMPLES = """
+Examples:
+
+  datassay private-value people.csv --validation public.csv --label income --id person --epsilon 0.5 -o operator.parquet
+
+  datassay private-value people.csv --validation public.csv --label income --id person --ledger market.ledger \
+--budget-epsilon 2 --budget-delta 1e-5 --owners owners/
+
+  datassay private-value census --split 0.9
+"""
+
+
+class Method(StrEnum):
+    """Private methods by the names of the command line."""
+
+    TKNN_SHAPLEY = "tknn-shapley"
+    KNN_SHAPLEY = "knn-shapley"
+
+
+class Neighbours(StrEnum):
+    """What one person's contribution is."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+class Release(StrEnum):
+    """What is published for threshold values."""
+
+    HISTOGRAM = "histogram"
+    PAPER = "paper"
+
+
+def private_value(
+    data: Annotated[str, typer.Argument(help="The private records: a CSV or Parquet file, or the name of a data set.")],
+    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    validation: Annotated[
+        Path | None, typer.Option(help="PUBLIC file of validation records, no part of DATA, with the same columns.")
+    ] = None,
+    split: Annotated[
+        float | None,
+        typer.Option(help="Share of DATA that is private; the rest is taken to be public. For trying out."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Promise ε: smaller is more private.")] = 1.0,
+    delta: Annotated[float, typer.Option("--delta", "-d", help="Promise δ: keep it well below 1/N.")] = 1e-5,
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="What ε is about: one record added or removed, or one replaced.")
+    ] = Neighbours.ADD_REMOVE,
+    sampling: Annotated[
+        float, typer.Option(help="Chance with which a record is counted at a validation point; less needs less noise.")
+    ] = 1.0,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = Method.TKNN_SHAPLEY,
+    tau: Annotated[
+        str | None,
+        typer.Option(
+            help="Largest distance of a neighbour; 'auto' (default): the most accurate on the public records."
+        ),
+    ] = None,
+    release: Annotated[
+        Release | None, typer.Option(help="What is published: the disjoint histogram, or the paper's three counts.")
+    ] = None,
+    geometry: Annotated[
+        bool, typer.Option("--geometry", help="Use that a record can be near only so many validation points.")
+    ] = False,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="For knn-shapley: number of neighbours (5).")] = None,
+    metric: Annotated[
+        Metric | None, typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out.")
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(help="Number of classes, if the public records do not have all of them.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to ask before noise is drawn; made if new, with --budget-epsilon.")
+    ] = None,
+    budget_epsilon: Annotated[float | None, typer.Option(help="Budget ε of a new ledger.")] = None,
+    budget_delta: Annotated[float | None, typer.Option(help="Budget δ of a new ledger; --delta if left out.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Column that identifies an owner.")] = None,
+    ignore: Annotated[
+        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
+    ] = "",
+    categorical: Annotated[
+        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
+    ] = "",
+    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    missing: Annotated[
+        Missing, typer.Option(help="Missing values: fill in the public median or a category, or refuse.")
+    ] = Missing.IMPUTE,
+    scale: Annotated[Scale, typer.Option(help="How numbers are scaled, by the public records.")] = Scale.STANDARD,
+    seed: Annotated[int, typer.Option(help="Seed of --split. Noise has no seed.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The operator's file: .parquet, .json or .csv.")
+    ] = None,
+    owners: Annotated[
+        Path | None, typer.Option(help="New folder for one small JSON file an owner: their value and the guarantee.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy."""
+    from datassay import results
+
+    if output is not None:
+        results.check_output(output)
+    if plot is not None:
+        results.check_figure(plot)
+    if owners is not None and owners.exists() and (not owners.is_dir() or any(owners.iterdir())):
+        raise InputError(f"--owners {str(owners)!r} is not an empty folder")
+    if owners is not None and not owners.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(owners.parent)!r} does not exist; nothing was written")
+    refuse_inputs([output, plot, ledger], [data, None if validation is None else str(validation)])
+    if (validation is None) == (split is None):
+        raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
+    if jobs != -1 and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    reading = {
+        "ignore": column_list(ignore),
+        "categorical": column_list(categorical),
+        "text": text.value,
+        "missing": missing.value,
+        "scale": scale.value,
+    }
+    private, public = _tables(data, validation, split, seed, label, id, reading)
+    run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
+    given = {"tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k}
+    promise = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours.value, "sampling": sampling}
+    book = _ledger(ledger, budget_epsilon, budget_delta, delta, neighbours)
+    values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
+    if output is not None:
+        values.save(output)
+    if owners is not None:
+        values.save_owners(owners, progress=bool(run["progress"]))
+    if plot is not None:
+        from matplotlib.figure import Figure
+
+        results.save_figure(values.plot(Figure(figsize=(7, 4), layout="constrained").add_subplot()), plot)
+    if quiet:
+        return
+    typer.echo(f"Public: {len(public):,} validation records of {public.name}.")
+    typer.echo(values.summary())
+    if book is not None:
+        typer.echo(
+            f"Ledger {book.path}: ε = {book.spent():.4g} of {book.epsilon:g} spent at δ = {book.delta:g} "
+            f"({book.neighbours})."
+        )
+    else:
+        typer.echo("No ledger was asked (--ledger): whoever releases again must add up the costs by themselves.")
+    for written in (output, owners, plot):
+        if written is not None:
+            typer.echo(f"Written: {written}")
+
+
+private_value.__doc__ = f"{private_value.__doc__}\n{EXAMPLES}"
+
+
+def _tables(
+    data: str,
+    validation: Path | None,
+    split: float | None,
+    seed: int,
+    label: str | None,
+    id: str | None,
+    reading: dict[str, Any],
+) -> "tuple[Table, Table]":
+    """The private and the public table. What the columns are is read off the public one alone."""
+    from datassay import _checks
+    from datassay.data import column_names, read_table
+
+    if validation is None:
+        assert split is not None
+        _checks.number("--split", split, above=0, below=1)
+        private, public = load_table(data, label, id, reading).split(split, seed=seed)
+        return private, public
+    if not Path(data).is_file():
+        raise InputError(f"{data!r} is not a file; --validation goes with a file of private records")
+    here = [name for name in reading["ignore"] if name in column_names(validation)]
+    beside = [name for name in reading["ignore"] if name not in here]
+    own_id = id if id is not None and id in column_names(validation) else None
+    public = load_table(str(validation), label, own_id, reading | {"ignore": here})
+    private = read_table(data, id=id, like=public, text=reading["text"], ignore=beside)
+    return private, public
+
+
+def _ledger(path: Path | None, epsilon: float | None, delta: float | None, promised: float, kind: Neighbours) -> Any:
+    from datassay.privacy import Ledger
+
+    if path is None:
+        if epsilon is not None or delta is not None:
+            raise InputError("--budget-epsilon and --budget-delta are those of a ledger: name it with --ledger")
+        return None
+    if not path.exists():
+        if epsilon is None:
+            raise InputError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
+        return Ledger(path, epsilon, promised if delta is None else delta, kind.value)
+    return Ledger(path, epsilon, delta, kind.value)
+
+
+APPLIES = {
+    Method.TKNN_SHAPLEY: {"tau", "release", "geometry", "classes"},
+    Method.KNN_SHAPLEY: {"k"},
+}
+
+
+def _run(
+    method: Method,
+    private: "Table",
+    public: "Table",
+    given: dict[str, Any],
+    metric: Metric | None,
+    promise: dict[str, Any],
+    run: dict[str, Any],
+) -> "PrivateValues":
+    import datassay as da
+
+    for name, option in given.items():
+        if option is not None and name not in APPLIES[method]:
+            raise InputError(f"--{name} does not apply to {method.value}")
+    arguments: dict[str, Any] = {**promise, **run}
+    if method is Method.KNN_SHAPLEY:
+        arguments |= {"metric": metric or "euclidean", "k": 5 if given["k"] is None else given["k"]}
+        return da.private_knn_shapley(private, X_val=public, **arguments)
+    arguments["metric"] = metric or "cosine"
+    if given["tau"] in (None, "auto"):  # public records among themselves: the private ones have no say
+        arguments["tau"] = da.tune_tau(public, metric=arguments["metric"], **(run | {"progress": None})).best
+    else:
+        arguments["tau"] = as_number("--tau", given["tau"], float)
+    if given["release"] is not None:
+        arguments["release"] = given["release"].value
+    arguments |= {"geometry": bool(given["geometry"]), "n_classes": given["classes"]}
+    return da.private_tknn_shapley(private, X_val=public, **arguments)

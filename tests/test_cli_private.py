@@ -1,0 +1,168 @@
+"""``datassay private-value`` and ``datassay ledger``."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import datassay as da
+from datassay.cli import app, main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = da.census(400, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+    frame["id"] = [f"p{i:03d}" for i in frame["id"]]
+    frame.iloc[:300].to_csv("people.csv", index=False)
+    frame.iloc[300:].to_csv("public.csv", index=False)
+    return tmp_path
+
+
+BASE = ["private-value", "people.csv", "--validation", "public.csv", "--label", "income", "--id", "id"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def complain(capsys, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code, capsys.readouterr().err
+
+
+def test_one_file_for_the_operator_and_one_for_each_owner(files):
+    result = run(
+        *BASE, "--epsilon", "0.8", "--delta", "1e-4", "-o", "operator.parquet", "--owners", "owners", "--plot", "p.svg"
+    )
+    assert result.exit_code == 0
+    assert "300 records valued privately by private_tknn_shapley" in result.output
+    assert "(ε = 0.8, δ = 0.0001)-differential privacy for one record added or removed" in result.output
+    assert "No ledger was asked" in result.output
+    values = da.load_result("operator.parquet")
+    assert isinstance(values, da.PrivateValues)
+    assert values.ids.tolist() == [f"p{i:03d}" for i in range(300)]
+    assert len(list((files / "owners").iterdir())) == 300
+    told = json.loads((files / "owners" / "p017.json").read_text())
+    assert told["private_value"] == values.of("p017")
+    assert told["guarantee"]["epsilon"] <= 0.8
+    # A new owner is answered from the operator's file, for nothing.
+    record = pd.read_csv("public.csv").iloc[0].to_dict()
+    assert np.isfinite(values.value_record(record, record["income"]))
+    assert (files / "p.svg").stat().st_size > 1000
+
+
+def test_columns_are_what_the_public_file_says(files):
+    """The private file has no say in how columns are read: its numbers are categories if the public ones are."""
+    people, public = pd.read_csv("people.csv"), pd.read_csv("public.csv")
+    people["zip"], public["zip"] = range(len(people)), [f"z{i % 3}" for i in range(len(public))]
+    people.to_csv("people.csv", index=False)
+    public.to_csv("public.csv", index=False)
+    assert run(*BASE, "-o", "o.json").exit_code == 0
+    categories = [p for p in da.load_result("o.json").statistics.encoder.parts if p.name == "zip"]
+    assert categories[0].categories == ("z0", "z1", "z2")
+
+
+def test_every_option_reaches_the_function(files):
+    assert (
+        run(
+            *BASE, "--neighbours", "replace", "--sampling", "0.5", "--tau", "-0.3", "--metric", "cosine", "-o", "a.json"
+        ).exit_code
+        == 0
+    )
+    told = da.load_result("a.json").parameters
+    assert (told["neighbours"], told["sampling"], told["tau"], told["metric"]) == ("replace", 0.5, -0.3, "cosine")
+    assert run(*BASE, "--release", "paper", "--classes", "5", "-q", "-o", "b.json").output == ""
+    told = da.load_result("b.json").parameters
+    assert (told["release"], told["n_classes"]) == ("paper", 5)
+    assert run(*BASE, "--metric", "euclidean", "--geometry", "--tau", "0.5", "-o", "c.json").exit_code == 0
+    assert da.load_result("c.json").parameters["geometry"] is True
+    assert run(*BASE, "--method", "knn-shapley", "-k", "3", "-o", "d.json").exit_code == 0
+    values = da.load_result("d.json")
+    assert (values.method, values.parameters["k"]) == ("private_knn_shapley", 3)
+    assert values.guarantee.audience == "owner, no collusion"
+
+
+def test_a_data_set_by_name_can_be_tried_out():
+    result = run("private-value", "census", "--split", "0.9", "--tau", "-0.5")
+    assert result.exit_code == 0
+    assert "Public: 300 validation records" in result.output
+
+
+def test_the_ledger_pays_once_and_refuses_what_is_too_much(files, capsys, monkeypatch):
+    first = run(*BASE, "--epsilon", "0.6", "--ledger", "m.ledger", "--budget-epsilon", "1", "-o", "a.json")
+    assert "Ledger m.ledger: ε = 0.6 of 1 spent at δ = 1e-05 (add-remove)." in first.output
+    again = run(*BASE, "--epsilon", "0.6", "--ledger", "m.ledger", "-o", "b.json")
+    assert "served again from the ledger (release number 1), at no cost" in again.output
+    assert da.load_result("a.json").values.tobytes() == da.load_result("b.json").values.tobytes()
+    code, said = complain(
+        capsys, monkeypatch, *BASE, "--epsilon", "0.9", "--ledger", "m.ledger", "-o", "c.json", "--owners", "o"
+    )
+    assert code == 2
+    assert "refuses this release: it would bring ε from 0.6 to" in said
+    assert not (files / "c.json").exists()
+    assert not (files / "o").exists()
+
+    shown = run("ledger", "show", "m.ledger").output
+    assert "Budget ε = 1 at δ = 1e-05 (add-remove); spent ε = 0.6" in shown
+    assert "released" in shown
+    assert run("ledger", "export", "m.ledger", "-o", "m.json").exit_code == 0
+    exported = json.loads((files / "m.json").read_text())
+    assert exported == json.loads(run("ledger", "export", "m.ledger").output)
+    assert len(exported["releases"]) == 1
+    assert exported["releases"][0]["costs"][0]["noise"] == "discrete gaussian"
+    assert "secret" not in exported["releases"][0]
+
+
+def test_an_empty_ledger_says_so(files):
+    da.Ledger("e.ledger", epsilon=1, delta=1e-5)
+    assert "Nothing was released yet" in run("ledger", "show", "e.ledger").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["private-value", "people.csv", "--label", "income"], "name the public validation records with --validation FILE"),
+        ([*BASE, "--split", "0.5"], "name the public validation records"),
+        ([*BASE, "--epsilon", "0"], "epsilon must be"),
+        ([*BASE, "--delta", "1"], "delta must be"),
+        ([*BASE, "--sampling", "2"], "sampling must be"),
+        ([*BASE, "--k", "3"], "--k does not apply to tknn-shapley"),
+        ([*BASE, "--method", "knn-shapley", "--tau", "1"], "--tau does not apply to knn-shapley"),
+        ([*BASE, "--tau", "much"], "--tau must be a number or 'auto', got 'much'"),
+        ([*BASE, "--budget-epsilon", "1"], "name it with --ledger"),
+        ([*BASE, "--ledger", "new.ledger"], "there is no ledger 'new.ledger'; to make one, give its budget"),
+        ([*BASE, "--ledger", "people.csv"], "people.csv is an input"),
+        ([*BASE, "--ledger", "text.ledger"], "is not a datassay ledger"),
+        ([*BASE, "-o", "public.csv"], "public.csv is an input"),
+        ([*BASE, "-o", "no/where.json"], "does not exist"),
+        ([*BASE, "--owners", "."], "is not an empty folder"),
+        ([*BASE, "--owners", "no/where"], "does not exist"),
+        ([*BASE, "--jobs", "0"], "--jobs must be"),
+        (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "'nothing.csv' is not a file"),
+        (["private-value", "people.csv", "--validation", "people.csv", "--label", "income", "--id", "id"], "every validation record is also a training record"),
+        (["ledger", "show", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
+        (["ledger", "show", "people.csv"], "is not a datassay ledger"),
+        (["ledger", "export", "people.csv"], "is not a datassay ledger"),
+    ],
+)  # fmt: skip
+def test_every_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, said):
+    (files / "text.ledger").write_text("not a ledger\n" * 50)
+    before = {f.name: f.read_bytes() for f in files.iterdir()}
+    code, error = complain(capsys, monkeypatch, *arguments)
+    assert code == 2
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+    assert {f.name: f.read_bytes() for f in files.iterdir()} == before
+
+
+@pytest.mark.parametrize("command", [["private-value"], ["ledger", "show"], ["ledger", "export"]])
+def test_help_has_an_example(command):
+    shown = run(*command, "--help")
+    assert "Example" in shown.output
+    assert f"datassay {' '.join(command)}" in " ".join(shown.output.split())
