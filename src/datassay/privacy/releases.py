@@ -336,7 +336,8 @@ def _set_up(
             "every validation record is also a training record; the validation set is public and must be no part of "
             "the training data"
         )
-    only_private = np.setdiff1d(inputs.labels, inputs.labels_val)
+    seen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) > 0
+    only_private = inputs.classes[~seen]
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
@@ -350,7 +351,7 @@ def _set_up(
     n = game.space.n_train
     if delta >= 1 / n:
         notes.append(f"delta={delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright")
-    classes = game.n_classes if n_classes is not None else len(np.unique(inputs.labels_val))
+    classes = game.n_classes if n_classes is not None else int(seen.sum())
     return _Setting(game, classes, epsilon, delta, neighbours, sampling, ledger, notes)
 
 
