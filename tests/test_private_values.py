@@ -235,7 +235,7 @@ class TestLedger:
                 again = private_tknn_shapley(*problem(), epsilon=0.3, delta=1e-4, sampling=chance, ledger=ledger)
             assert again.values.tobytes() == first.values.tobytes()
             assert ledger.spent() == spent
-            assert "served again" in again.notes[-1]
+            assert any("served again" in note for note in again.notes)
         assert ledger.spent() == total_epsilon([c for line in ledger.releases() for c in line.costs], 1e-4)
 
     def test_nothing_is_drawn_when_the_budget_is_spent(self, tmp_path, monkeypatch):
