@@ -128,7 +128,7 @@ def test_an_empty_ledger_says_so(files):
     ("arguments", "said"),
     [
         (["private-value", "people.csv", "--label", "income"], "name the public validation records with --validation FILE"),
-        ([*BASE, "--split", "0.5"], "name the public validation records"),
+        ([*BASE, "--split", "0.5"], "--validation and --split cannot go together"),
         ([*BASE, "--epsilon", "0"], "epsilon must be"),
         ([*BASE, "--delta", "1"], "delta must be"),
         ([*BASE, "--sampling", "2"], "sampling must be"),
@@ -144,8 +144,19 @@ def test_an_empty_ledger_says_so(files):
         ([*BASE, "--owners", "."], "is not an empty folder"),
         ([*BASE, "--owners", "no/where"], "does not exist"),
         ([*BASE, "--jobs", "0"], "--jobs must be"),
-        (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "'nothing.csv' is not a file"),
-        (["private-value", "people.csv", "--validation", "people.csv", "--label", "income", "--id", "id"], "every validation record is also a training record"),
+        (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "there is no file 'nothing.csv'"),
+        (["private-value", "people.csv", "--validation", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'"),
+        ([*BASE[:-1], "Id"], "people.csv: there is no column 'Id'; there are 'id'"),
+        ([*BASE, "--ledger", "a.json", "--budget-epsilon", "1", "-o", "./a.json"], "is named twice"),
+        ([*BASE, "--plot", "v.svg", "--owners", "v.svg"], "is named twice"),
+        ([*BASE, "--epsilon", "1e6"], "epsilon=1e+06 is beyond what the accountant can do here"),
+        ([*BASE, "--epsilon", "1e-9"], "it must be from 0.001 to 200"),
+        ([*BASE, "--delta", "1e-50"], "delta=1e-50 is beyond"),
+        ([*BASE, "--sampling", "1e-9"], "sampling=1e-09 is beyond"),
+        ([*BASE, "--tau", "-2"], "tau=-2 is no cosine distance"),
+        ([*BASE, "--tau", "-2", "--metric", "euclidean"], "tau=-2 is below 0"),
+        ([*BASE, "--epsilon", "3", "--ledger", "l", "--budget-epsilon", "1"], "refuses this release"),
+        (["private-value", "people.csv", "--validation", "people.csv", "--label", "income", "--id", "id"], "every validation record is also in the training data"),
         (["ledger", "show", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
         (["ledger", "show", "people.csv"], "is not a datassay ledger"),
         (["ledger", "export", "people.csv"], "is not a datassay ledger"),
@@ -166,3 +177,55 @@ def test_help_has_an_example(command):
     shown = run(*command, "--help")
     assert "Example" in shown.output
     assert f"datassay {' '.join(command)}" in " ".join(shown.output.split())
+
+
+def test_what_is_in_the_ledger_stays_there(files):
+    """Neither the values of owners nor anything to check guesses of the data by is exported, and nobody may read it."""
+    assert (
+        run(*BASE, "-m", "knn-shapley", "--ledger", "l", "--budget-epsilon", "2", "-o", "o.json", "-q").exit_code == 0
+    )
+    assert (files / "l").stat().st_mode & 0o077 == 0
+    exported = run("ledger", "export", "l").output
+    for value in da.load_result("o.json").values.tolist():
+        assert repr(value) not in exported
+    assert json.loads(exported)["releases"][0]["dataset"] == 1
+    again = run(*BASE, "-m", "knn-shapley", "--ledger", "l", "-o", "p.json")
+    assert "served again" in again.output
+    assert da.load_result("o.json").values.tobytes() == da.load_result("p.json").values.tobytes()
+    da.Ledger("m", epsilon=1, delta=1e-5)
+    first, second = (da.Ledger(name)._masked("the same data") for name in ("l", "m"))
+    assert first != second
+
+
+def test_one_record_changes_nobody_elses_file(files):
+    """Whatever one person writes in their cells, the others' ids and encodings stay what they are."""
+    people = pd.read_csv("people.csv").iloc[:40]
+    public = pd.read_csv("public.csv")
+    people["id"], public["id"] = range(1000, 1040), range(5000, 5100)
+    rng = np.random.default_rng(0)
+    for frame in (people, public):
+        frame["member"] = rng.choice(["true", "FALSE", "True"], len(frame))
+        frame["zip"] = rng.choice(["1", "02", "3"], len(frame))
+    hostile = people.iloc[[0]].copy()
+    for column, value in (("id", "x-1"), ("member", "unknown"), ("zip", "banana"), ("age", 1e9), ("occupation", "?")):
+        hostile[column] = hostile[column].astype(object)
+        hostile[column] = value
+    public.to_csv("public.csv", index=False)
+    people.to_csv("people.csv", index=False)
+    pd.concat([people, hostile]).to_csv("more.csv", index=False)
+    told = {}
+    for name in ("people.csv", "more.csv"):
+        base = ["private-value", name, *BASE[2:], "--categorical", "zip", "--tau", "-0.5"]
+        assert run(*base, "--owners", f"o-{name}", "-o", f"{name}.json", "-q").exit_code == 0
+        told[name] = json.loads((files / f"o-{name}" / "1003.json").read_text())
+    assert told["people.csv"]["id"] == told["more.csv"]["id"] == "1003"
+    # The encoding of everybody else is the same, bit by bit.
+    from datassay.data import prepare
+
+    table = da.read_table("public.csv", label="income", id="id", categorical=["zip"])
+    points = [
+        prepare(da.read_table(name, like=table), None, table, None, fitted_on="validation").points
+        for name in ("people.csv", "more.csv")
+    ]
+    np.testing.assert_array_equal(points[0], points[1][:40])
+    assert points[0].any(axis=0).sum() > 10

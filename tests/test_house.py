@@ -47,6 +47,14 @@ def test_a_room_imports_only_from_rooms_above_it(file):
         assert ROOMS.index(other) <= ROOMS.index(room), f"{room} imports {other}"
 
 
+@pytest.mark.parametrize("file", sorted(SOURCE.glob("*/*.py")), ids=lambda f: f"{f.parent.name}/{f.name}")
+def test_a_room_is_entered_by_its_door(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("datassay."):
+            parts = node.module.split(".")
+            assert parts[1] not in ROOMS or parts[1] == file.parent.name or len(parts) == 2, node.module
+
+
 def test_the_oracle_imports_nothing_of_ours():
     assert "datassay" not in (SOURCE / "oracle.py").read_text().split('"""', 2)[2]
 

@@ -1,8 +1,6 @@
 """The ledger: durable, atomic across processes, and never overspent, whatever dies when."""
 
 import json
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -195,11 +193,3 @@ def test_a_process_killed_at_any_moment_never_has_noise_that_was_not_paid_for(pa
     assert len(ledger.releases()) == lines >= noise
     assert (ledger.spent() > 0) == (lines > 0)
     spend(ledger, "after")  # the ledger is as good as before
-
-
-def test_copies_do_not_share_a_budget_by_accident(path, tmp_path):
-    """A copy is another file: the ledger protects what goes through it, and says where it is."""
-    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
-    shutil.copy(path, tmp_path / "copy.ledger")
-    assert str(path) in repr(ledger)
-    assert os.fspath(Ledger(tmp_path / "copy.ledger").path) != os.fspath(path)

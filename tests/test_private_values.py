@@ -288,7 +288,7 @@ def test_bad_arguments_are_named(given, message):
 
 def test_a_validation_set_out_of_the_training_data_is_refused():
     X, y, *_ = problem()
-    with pytest.raises(da.InputError, match="every validation record is also a training record"):
+    with pytest.raises(da.InputError, match="every validation record is also in the training data"):
         private_tknn_shapley(X, y, X[:5], y[:5])
 
 
@@ -496,3 +496,104 @@ def test_the_papers_release_comes_out_as_published(shared_data):
         ]
         error = np.std(found) / math.sqrt(len(found))  # ours; noise is never the same twice
         assert abs(np.mean(found) - published) < 2 * spread + 4 * error, (name, found)
+
+
+def test_a_validation_set_mostly_out_of_the_training_data_is_refused_too():
+    X, y, X_val, y_val = problem()
+    with pytest.raises(da.InputError, match="60.0% of the validation records are also in the training data"):
+        private_tknn_shapley(X, y, np.vstack([X_val[:2], X[:3]]), np.append(y_val[:2], y[:3]), n_classes=3)
+    # Where records have few values, they coincide by chance.
+    few = np.random.default_rng(0).integers(1, 3, (200, 2)).astype(float)
+    private = private_tknn_shapley(few, [0, 1] * 100, few[:8], [0, 1] * 4, delta=1e-3)
+    assert any("of the validation records occur in the training data too" in note for note in private.notes)
+
+
+def test_a_record_without_direction_stops_nobody():
+    X, y, X_val, y_val = problem()
+    X[5] = 0
+    for tau in (-0.5, 0.2):
+        private = private_tknn_shapley(X, y, X_val, y_val, tau, delta=1e-3)
+        assert np.isfinite(private.values).all()
+        assert (private.values[5] == 0) == (tau < 0)
+    with pytest.raises(da.InputError, match="X_val has a row of length zero"):
+        private_tknn_shapley(X, y, np.zeros((2, 3)), [0, 1], n_classes=3)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_geometry_holds_where_squares_vanish(kind, silent):
+    small = kind(1.5e-162 if kind is np.float64 else 2e-23)
+    points = np.array([[-small], [small], [1.0]], kind)
+    X = np.array([[0.0], [5.0]], kind)
+    counts = [
+        private_tknn_shapley(X[rows], [0] * len(rows), points, [0, 0, 0], 0.0, "euclidean", geometry=True, n_classes=2)
+        for rows in ([0, 1], [1])
+    ]
+    moved = np.abs(counts[0].statistics.counts - counts[1].statistics.counts).sum()
+    assert moved <= counts[0].costs[0].count
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_geometry_never_counts_too_few(metric, kind, silent):
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        points = rng.normal(size=(12, 2)).astype(kind)
+        tau = float(rng.uniform(-0.99, -0.3) if metric == "cosine" else rng.uniform(0.1, 1))
+        X = rng.normal(size=(60, 2)).astype(kind)
+        y = np.zeros(len(X), int)
+        private = private_tknn_shapley(X, y, points, np.zeros(12, int), tau, metric, geometry=True, n_classes=2)
+        without = [
+            private_tknn_shapley(
+                np.delete(X, i, 0), y[1:], points, np.zeros(12, int), tau, metric, n_classes=2
+            ).statistics.counts
+            for i in range(5)
+        ]
+        assert max(np.abs(private.statistics.counts - c).sum() for c in without) <= private.costs[0].count
+
+
+def test_ids_never_share_a_file(tmp_path):
+    import hashlib
+
+    X, y, X_val, y_val = problem(n=4)
+    ids = ["x" * 300, "x" * 150 + "~" + hashlib.sha256(("x" * 300).encode()).hexdigest()[:32], "~", "%7E"]
+    private = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, ids=ids, n_classes=3)
+    assert len(list(private.save_owners(tmp_path / "o").iterdir())) == 4
+
+
+def test_new_records_are_read_as_the_table_was():
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "member": rng.choice(["true", "False"], 60),
+            "job": rng.choice(["cook", "nurse"], 60),
+            "age": rng.normal(size=60),
+        }
+    )
+    frame["y"] = rng.choice(["a", "b"], 60)
+    public = da.read_table(frame[:15], label="y")
+    private = private_tknn_shapley(da.read_table(frame[15:], like=public), X_val=public, tau=0.5, delta=1e-3)
+    record = {"member": "TRUE", "job": " cook", "age": 0.1}
+    expected = private.value_record({"member": True, "job": "cook", "age": 0.1}, "a")
+    assert private.value_record(record, "a") == expected
+    assert private.value_record(pd.Series(record), "a") == expected
+    missing = private.value_record({**record, "job": None}, "a")
+    for nothing in (float("nan"), "", "NA"):
+        assert private.value_record({**record, "job": nothing}, "a") == missing
+    with pytest.raises(
+        da.InputError, match="'job' of the record is 'king', which is none of its categories: 'cook', 'nurse'"
+    ):
+        private.value_record({**record, "job": "king"}, "a")
+    with pytest.raises(da.InputError, match="there is no label 'A'; there are 'a', 'b'"):
+        private.value_record(record, "A")
+    with pytest.raises(da.InputError, match="give the record as a mapping"):
+        private.value_record([1.0, 2.0], "a")
+
+
+def test_what_was_published_is_a_file_of_its_own(tmp_path):
+    private = private_tknn_shapley(*problem(), delta=1e-3)
+    again = da.load_result(private.statistics.save(tmp_path / "public.json"))
+    assert isinstance(again, da.NoisyCounts)
+    np.testing.assert_array_equal(again.counts, private.statistics.counts)
+    assert again.value([0.1, 0.2, 0.3], 1) == private.value_record([0.1, 0.2, 0.3], 1)

@@ -54,9 +54,12 @@ if TYPE_CHECKING:
         knn_loo,
         knn_shapley,
         self_shapley,
+        self_waka,
         tknn_shapley,
         tune_k,
         tune_tau,
+        waka,
+        waka_influence,
     )
 
 # Which room each public name lives in.
@@ -70,7 +73,10 @@ _ROOMS = {
         "private_tknn_shapley"
     ),
     "results": "Values load_result",
-    "value": "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley tknn_shapley tune_k tune_tau",
+    "value": (
+        "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley self_waka tknn_shapley tune_k tune_tau "
+        "waka waka_influence"
+    ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
@@ -115,11 +121,14 @@ __all__ = [
     "read_table",
     "removal_curve",
     "self_shapley",
+    "self_waka",
     "tknn_shapley",
     "tune_k",
     "tune_tau",
     "value_score_attack",
     "voters",
+    "waka",
+    "waka_influence",
 ]
 
 

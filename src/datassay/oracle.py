@@ -94,3 +94,70 @@ def threshold_utility(distances: Sequence[float], match: Sequence[bool], tau: fl
         return Fraction(sum(bool(match[i]) for i in near), len(near))
 
     return utility
+
+
+def loss_change(distances: Sequence[float], match: Sequence[bool], i: int, k: int) -> list[Fraction]:
+    """SPEC §4: F_L(l) − F_{L−i}(l) at l = 0, 1/k, …, 1; the loss is the share of wrong labels among the k nearest.
+
+    L is the loss over all subsets of the records, L−i over those without i. A subset of fewer than k others has no
+    k nearest yet, and is left out of both.
+
+    >>> [str(change) for change in loss_change([1, 2], [True, False], 0, 1)]
+    ['1/4', '0']
+    """
+    n = len(distances)
+    if not 1 <= n <= LARGEST_GAME:
+        raise ValueError(f"there must be between 1 and {LARGEST_GAME} records for enumeration, got {n}")
+    change = [Fraction(0)] * (k + 1)
+    for S in _coalitions([j for j in range(n) if j != i]):
+        if len(S) < k:
+            continue
+        for members, sign in ((S | {i}, 1), (S, -1)):
+            wrong = sum(not match[j] for j in _nearest(distances, members, k))
+            for v in range(wrong, k + 1):
+                change[v] += Fraction(sign, 2**n)
+    return change
+
+
+def waka(
+    distances: Sequence[float],
+    match: Sequence[bool],
+    i: int,
+    k: int,
+    variant: str = "full",
+    tau: Fraction = Fraction(1, 2),
+) -> Fraction:
+    """SPEC §4, from the distribution functions: ``full``, ``signed``, ``removal`` or ``addition``.
+
+    >>> str(waka([1, 2], [True, False], 0, 1))
+    '1/4'
+    """
+    change = loss_change(distances, match, i, k)
+    losses = [Fraction(v, k) for v in range(k + 1)]
+    full = sum((abs(c) for c in change), Fraction(0)) / k
+    if variant == "full":
+        return full
+    if variant == "signed":
+        return full if match[i] else -full
+    # The distribution function of the utility 1 − ℓ at u counts losses of at least 1 − u: its change at u is minus that
+    # of the loss just below 1 − u.
+    below = [Fraction(0), *change[:-1]]
+    utility = {1 - loss: -below[v] for v, loss in enumerate(losses)}
+    if variant == "removal":
+        return sum((abs(c) for u, c in utility.items() if u > 1 - tau), Fraction(0)) / k if match[i] else -full
+    if variant == "addition":
+        if match[i]:
+            return sum((abs(c) for c in utility.values()), Fraction(0)) / k
+        return -sum((abs(c) for c, loss in zip(change, losses, strict=True) if loss <= tau), Fraction(0)) / k
+    raise ValueError(f"there is no variant {variant!r}")
+
+
+def target_waka(distances: Sequence[float], match: Sequence[bool], i: int, k: int, loss: Fraction) -> Fraction:
+    """SPEC §4, t-WaKA: what moves at or above the observed loss, less what moves below it.
+
+    >>> str(target_waka([1, 2], [True, False], 0, 1, Fraction(0)))
+    '1/4'
+    """
+    change = loss_change(distances, match, i, k)
+    signs = [1 if Fraction(v, k) >= loss else -1 for v in range(k + 1)]
+    return sum((sign * abs(c) for sign, c in zip(signs, change, strict=True)), Fraction(0)) / k

@@ -328,6 +328,8 @@ def _check_folder(target: Path) -> None:
         raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
     if target.is_dir():
         raise InputError(f"{str(target)!r} is a folder; name a file to write")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"the folder {str(target.parent)!r} cannot be written to")
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
@@ -389,6 +391,7 @@ def save_columns(
 # Results other than values, and who makes them of a header and columns again.
 _LOADERS: Mapping[str, tuple[str, str]] = {
     "attack": ("datassay.attacks.result", "load_attack"),
+    "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
 }
 

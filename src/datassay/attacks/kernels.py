@@ -55,3 +55,76 @@ def add_joining_shapley(order, distances, codes, label, sets, wanted, k_alone, k
             share_two = (matching + 2.0 * b) / (size + 2.0)
             alone[s, t] += b / max(k_alone, r) - behind_one[at] + shift[0] * (b - share_one) + shift[1]
             twin[s, t] += b / max(k_twin, r + 1) - behind_two[at] + shift[2] * (b - share_two) + shift[3]
+
+
+@kernel
+def count_wrong(order, codes, targets, bits, k, wrong):
+    """wrong[t, m] = wrong labels among the k nearest of target t in model m: bit m of ``bits`` says who is in it.
+
+    A target that is in the model is its own nearest neighbour. Returns False if a neighbour list was too short.
+    """
+    models = wrong.shape[1]
+    for t in range(targets.shape[0]):
+        i = targets[t]
+        for m in range(models):
+            place = np.uint64(m)
+            votes = 0
+            against = 0
+            if (bits[i] >> place) & np.uint64(1):
+                votes = 1
+            r = 0
+            while votes < k and r < order.shape[1]:
+                j = order[i, r]
+                if (bits[j] >> place) & np.uint64(1):
+                    votes += 1
+                    if codes[j] != codes[i]:
+                        against += 1
+                r += 1
+            if votes < k:
+                return False
+            wrong[t, m] = against
+    return True
+
+
+@kernel
+def write_target_waka(order, codes, targets, chances, k, table):
+    """SPEC §4, t-WaKA: what each record moves of the losses at or above v/k, less what it moves below, for v = 0 … k.
+
+    The record is at rank 1 of its own ranking. Displacing rank j, with ``wrong`` labels among the k−1 nearer others,
+    moves the loss from (wrong + 1)/k to wrong/k: a change of the distribution function at wrong/k.
+    """
+    n = min(order.shape[1], chances.shape[0] - 1)
+    change = np.empty(k + 1)
+    terms = np.empty(k)
+    for row in range(order.shape[0]):
+        change[:] = 0.0
+        right = 0
+        wrong = 0
+        for r in range(n):
+            if codes[order[row, r]] == targets[row]:
+                right += 1
+                continue
+            if chances[r + 1] > 0:
+                first = max(0, k - 1 - right)
+                last = min(k - 1, wrong)
+                everything = 0.0
+                term = 1.0
+                for v in range(first, last + 1):
+                    terms[v] = term
+                    everything += term
+                    term *= (k - 1.0 - v) * (wrong - v) / ((v + 1.0) * (right - (k - 1) + v + 1.0))
+                    if everything > 1e200:
+                        term *= 1e-200
+                        everything *= 1e-200
+                        for u in range(first, v + 1):
+                            terms[u] *= 1e-200
+                for v in range(first, last + 1):
+                    change[v] += chances[r + 1] * terms[v] / everything
+            wrong += 1
+        total = 0.0
+        for v in range(k + 1):
+            total += change[v]
+        below = 0.0
+        for v in range(k + 1):
+            table[row, v] = (total - 2.0 * below) / (2.0 * k)
+            below += change[v]

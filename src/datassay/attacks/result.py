@@ -138,6 +138,21 @@ class Attack:
         low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
         return float(low), float(high)
 
+    def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
+        """For each record, the share of games in which the attack is right about it: ids, and rates.
+
+        It says «member» where the score is above ``threshold``; left out, above the median score of the game, which
+        is as often as there are members. Targets of every game (``targets=None``) give the best estimates.
+        """
+        assert self.games is not None
+        guess = np.zeros(len(self), bool)
+        for g in np.unique(self.games):
+            rows = self.games == g
+            limit = np.median(self.values[rows]) if threshold is None else threshold
+            guess[rows] = self.values[rows] > limit
+        names, at, count = np.unique(self.ids, return_inverse=True, return_counts=True)
+        return names, np.bincount(at, guess == self.members) / count
+
     def summary(self) -> str:
         """How well the attack works, in words."""
         low, high = self.interval()

@@ -27,13 +27,10 @@ from datassay.neighbors import (
     collect,
     make_space,
 )
-from datassay.privacy import add_noise, calibrate
-from datassay.privacy.accounting import check_delta, check_epsilon
-from datassay.privacy.sampling import members as sample_members
-from datassay.privacy.sampling import new_key
-from datassay.privacy.statistics import worths
+from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
+from datassay.privacy import sampling as samples
 from datassay.results import Parameter
-from datassay.value.knn import UTILITIES, harmonic
+from datassay.value import UTILITIES, harmonic
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
 SCORED: tuple[Scored, ...] = get_args(Scored)
@@ -137,15 +134,14 @@ def value_score_attack(
     if threshold:
         told |= {"tau": tau}
         chance = _checks.number("sampling", sampling, above=0, at_most=1) if private else 1.0
-        near = _near(space, tau, run, 2 * members)
+        near = _near(space, tau, run)
         match = codes[None, : 2 * members] == codes_val[:, None]
-        counted = _near(space, tau, run, drawn)
-        counts, coins = _counts(sets, counted, codes, codes_val, chance)
+        counts, coins = _counts(sets, near, codes, codes_val, chance)
         if private:
             told |= {"sampling": chance}
             noise = calibrate("discrete gaussian", epsilon, delta, count=len(codes_val), sampling=chance)
             counts = np.asarray(add_noise(counts, noise.noise, noise.scale))
-        alone, twin = _threshold_values(counts, coins, near, match, n_classes)
+        alone, twin = _threshold_values(counts, coins, near[:, : 2 * members], match, n_classes)
     else:
         told |= {"k": k, "utility": utility}
         fraction = private or utility == "fraction"
@@ -179,12 +175,12 @@ def _log_ratio(seen: Floats, inside: Floats, outside: Floats) -> Floats:
     return log_density(inside) - log_density(outside)
 
 
-def _near(space: AnySpace, tau: float, run: Run, first: int) -> NDArray[np.uint8]:
-    """Which of the first records are near each validation point."""
-    near = np.empty((space.n_validation, first), np.uint8)
+def _near(space: AnySpace, tau: float, run: Run) -> NDArray[np.uint8]:
+    """Which records are near each validation point."""
+    near = np.empty((space.n_validation, space.n_train), np.uint8)
 
     def write(block: Within) -> None:
-        near[block.rows] = block.inside[:, :first]
+        near[block.rows] = block.inside
 
     collect(space, WithinThreshold(tau), write, run)
     return near
@@ -207,10 +203,10 @@ def _counts(
     for s, members in enumerate(sets.astype(bool)):
         seen = near[:, members] != 0
         if chance < 1:
-            key, n = new_key(), seen.shape[1]
+            key, n = samples.new_key(), seen.shape[1]
             for t in range(len(seen)):
                 sampled = np.zeros(n + 1, bool)
-                sampled[sample_members(key, (t,), n + 1, chance)] = True
+                sampled[samples.members(key, (t,), n + 1, chance)] = True
                 seen[t] &= sampled[:n]
                 coins[s, t] = sampled[n]
         counts[s, :, 0] = (seen & match[:, members]).sum(axis=1)

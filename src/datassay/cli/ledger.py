@@ -2,15 +2,28 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from datassay._errors import InputError
+
+if TYPE_CHECKING:
+    from datassay.privacy import Ledger
 
 app = typer.Typer(
     help="Look into a ledger of private releases: what was spent, on what, and what is left.", no_args_is_help=True
 )
 
 LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.")]
+
+
+def _existing(path: Path) -> "Ledger":
+    from datassay.privacy import Ledger
+
+    if not path.exists():
+        raise InputError(f"there is no ledger {str(path)!r}")
+    return Ledger(path)
 
 
 @app.command()
@@ -23,9 +36,9 @@ def show(ledger: LedgerFile) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from datassay.privacy import Ledger, total_epsilon
+    from datassay.privacy import total_epsilon
 
-    book = Ledger(ledger)
+    book = _existing(ledger)
     spent = book.spent()
     console = Console()
     console.print(
@@ -38,6 +51,7 @@ def show(ledger: LedgerFile) -> None:
         console.print("Nothing was released yet.")
         return
     table = Table("no.", "paid (UTC)", "ε alone", "what", "for", "data", "state", box=None, pad_edge=False)
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(line.dataset for line in lines), start=1)}
     for line in lines:
         table.add_row(
             str(line.number),
@@ -45,7 +59,7 @@ def show(ledger: LedgerFile) -> None:
             f"{total_epsilon(line.costs, book.delta):.4g}",
             line.mechanism,
             line.audience,
-            line.dataset[:8],
+            f"no. {numbers[line.dataset]}",
             "released" if line.released else "paid, never delivered",
         )
     console.print(table, highlight=False)
@@ -65,10 +79,9 @@ def export(
       datassay ledger export market.ledger -o market.json
     """
     from datassay.cli.options import refuse_inputs
-    from datassay.privacy import Ledger
     from datassay.results import write_whole
 
-    text = json.dumps(Ledger(ledger).to_dict(), indent=1, ensure_ascii=False)
+    text = json.dumps(_existing(ledger).to_dict(), indent=1, ensure_ascii=False)
     if output is None:
         typer.echo(text)
         return

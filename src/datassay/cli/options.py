@@ -48,14 +48,20 @@ def column_list(listed: str) -> list[str]:
 
 
 def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> None:
-    """Refuse to write over what is read: a file, or a data set in the folder of data sets."""
-    from datassay.data.datasets import dataset_file
+    """Refuse to write over what is read (a file, or a data set in the folder of data sets), or twice to one place."""
+    from datassay.data import dataset_file
 
     inputs = {Path(source).resolve() for source in read if source is not None}
     inputs |= {file.resolve() for source in read if source is not None and (file := dataset_file(source)) is not None}
+    places: set[Path] = set()
     for path in written:
-        if path is not None and path.resolve() in inputs:
+        if path is None:
+            continue
+        if path.resolve() in inputs:
             raise InputError(f"{path} is an input; writing there would overwrite your data")
+        if path.resolve() in places:
+            raise InputError(f"{path} is named twice; every file to write needs a name of its own")
+        places.add(path.resolve())
 
 
 def load_table(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":

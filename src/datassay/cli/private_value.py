@@ -1,5 +1,6 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -125,8 +126,12 @@ def private_value(
         raise InputError(f"--owners {str(owners)!r} is not an empty folder")
     if owners is not None and not owners.absolute().parent.is_dir():
         raise InputError(f"the folder {str(owners.parent)!r} does not exist; nothing was written")
-    refuse_inputs([output, plot, ledger], [data, None if validation is None else str(validation)])
-    if (validation is None) == (split is None):
+    if owners is not None and not os.access(owners.absolute().parent, os.W_OK):
+        raise InputError(f"the folder {str(owners.absolute().parent)!r} cannot be written to")
+    refuse_inputs([output, plot, owners, ledger], [data, None if validation is None else str(validation)])
+    if validation is not None and split is not None:
+        raise InputError("--validation and --split cannot go together: one of them holds the public records")
+    if validation is None and split is None:
         raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
     if jobs != -1 and jobs < 1:
         raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
@@ -141,8 +146,14 @@ def private_value(
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
     given = {"tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k}
     promise = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours.value, "sampling": sampling}
+    new = ledger is not None and not ledger.exists()
     book = _ledger(ledger, budget_epsilon, budget_delta, delta, neighbours)
-    values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
+    try:
+        values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
+    except InputError:
+        if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
+            book.path.unlink(missing_ok=True)
+        raise
     if output is not None:
         values.save(output)
     if owners is not None:
@@ -181,15 +192,18 @@ def _tables(
 ) -> "tuple[Table, Table]":
     """The private and the public table. What the columns are is read off the public one alone."""
     from datassay import _checks
-    from datassay.data import column_names, read_table
+    from datassay.data import column_names, missing_column, read_table
 
     if validation is None:
         assert split is not None
         _checks.number("--split", split, above=0, below=1)
         private, public = load_table(data, label, id, reading).split(split, seed=seed)
         return private, public
-    if not Path(data).is_file():
-        raise InputError(f"{data!r} is not a file; --validation goes with a file of private records")
+    for path in (data, str(validation)):
+        if not Path(path).is_file():
+            raise InputError(f"there is no file {path!r}")
+    if id is not None and id not in column_names(data):
+        raise InputError(f"{Path(data).name}: {missing_column(id, column_names(data))}")
     here = [name for name in reading["ignore"] if name in column_names(validation)]
     beside = [name for name in reading["ignore"] if name not in here]
     own_id = id if id is not None and id in column_names(validation) else None
@@ -238,6 +252,8 @@ def _run(
         return da.private_knn_shapley(private, X_val=public, **arguments)
     arguments["metric"] = metric or "cosine"
     if given["tau"] in (None, "auto"):  # public records among themselves: the private ones have no say
+        if len(public) < 2:
+            raise InputError(f"{public.name} has one row, too few to choose --tau by; name it")
         arguments["tau"] = da.tune_tau(public, metric=arguments["metric"], **(run | {"progress": None})).best
     else:
         arguments["tau"] = as_number("--tau", given["tau"], float)

@@ -25,7 +25,7 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table
 
-    from datassay.data.datasets import FOLDER_VARIABLE
+    from datassay.data import FOLDER_VARIABLE
     from datassay.evaluate import list_reproductions
     from datassay.evaluate import reproduce as redo
 

@@ -1,13 +1,15 @@
 """Data: a table comes in; typed columns, row ids, encoding, named data sets and splits."""
 
-from datassay.data.datasets import DatasetInfo, list_datasets, load_dataset
+from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
+from datassay.data.inputs import Codes, FittedOn, Inputs, as_labels, prepare
 from datassay.data.reading import column_names, read_table
 from datassay.data.simulate import census, truth, voters
-from datassay.data.table import Column, Table
+from datassay.data.table import Column, Table, missing_column
 
 __all__ = [
+    "FOLDER_VARIABLE",
+    "Codes",
     "Column",
     "DatasetInfo",
     "Encoder",
@@ -16,10 +18,12 @@ __all__ = [
     "Table",
     "as_labels",
     "census",
+    "dataset_file",
     "column_names",
     "fit_encoder",
     "list_datasets",
     "load_dataset",
+    "missing_column",
     "prepare",
     "read_table",
     "truth",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay.data.reading import MISSING_IN_CSV, is_missing
 from datassay.data.table import Column, Missing, Scaling, Table, categorical, check_encoding
 
 
@@ -110,10 +111,16 @@ class Encoder:
                 )
             given = record[part.name]
             if isinstance(part, _Category):
-                columns[part.name] = categorical([None if given is None else str(given)])
+                text = _as_category(given, part.categories)
+                if text is not None and text not in part.categories:
+                    raise InputError(
+                        f"{part.name!r} of the record is {given!r}, which is none of its categories: "
+                        f"{_checks.listed(part.categories, 12)}; None stands for a missing value"
+                    )
+                columns[part.name] = categorical([text])
                 continue
             try:
-                number = np.nan if given is None else float(given)  # type: ignore[arg-type]
+                number = np.nan if is_missing(given) else float(given)  # type: ignore[arg-type]
             except (TypeError, ValueError):
                 raise InputError(f"{part.name!r} of the record must be a number, got {given!r}") from None
             columns[part.name] = Column("numeric", np.array([number]))
@@ -157,6 +164,18 @@ class Encoder:
                     f"column {part.name!r} is {'numeric' if numeric else 'categorical'} in the {self.source} data and "
                     f"{table.columns[part.name].kind} in {table.name}"
                 )
+
+
+def _as_category(given: object, categories: tuple[str, ...]) -> str | None:
+    """One value as its column would have been read: 7.0 is 7, and true is True where there is nothing else."""
+    if is_missing(given):
+        return None
+    text = str(int(given)) if isinstance(given, float) and given.is_integer() else str(given).strip()
+    if set(categories) <= {"False", "True"} and text.casefold() in ("true", "false"):
+        return text.capitalize()
+    if text in MISSING_IN_CSV or not text:
+        return None
+    return text
 
 
 def _numbers(table: Table, name: str) -> NDArray[np.float64]:

@@ -68,7 +68,8 @@ def read_table(
         scaled by ``"standard"``, ``"minmax"`` or ``"none"``.
     like
         A table read before, whose columns decide: its label, id, categories and set-aside columns are taken over
-        where this one has them. Read validation data like its training data.
+        where this one has them, and each cell is read by itself. Read validation data like its training data; for
+        private values, read the private data like the public one.
     name
         What to call the table in messages; the file's name if left out.
 
@@ -134,7 +135,7 @@ def read_table(
             aside=aside,
             text=text,
             notes=notes,
-            expected=like.columns[column] if like is not None and column in like.features else None,
+            expected=None if like is None or column in carried else like.columns.get(column),
         )
         typed[column] = found[0]
         if found[1] and not aside:
@@ -389,7 +390,7 @@ def _type_column(
     import pyarrow.compute as pc
 
     kind = column.type
-    if expected is not None and column.null_count == len(column):  # nothing here, but training has it
+    if expected is not None and not aside and column.null_count == len(column):  # nothing here, but training has it
         if expected.kind == "numeric":
             return Column("numeric", np.full(len(column), np.nan)), False
         return Column("categorical", np.full(len(column), -1, np.int32), expected.categories), False
@@ -400,6 +401,10 @@ def _type_column(
         column = column.cast(kind.value_type)
         kind = column.type
         categorical = categorical or not aside  # the frame itself says so
+    if categorical and pa.types.is_floating(kind):
+        # Whole numbers are written as such: 7.0 is 7, however many cells of the column are missing or have decimals.
+        column = pc.if_else(pc.equal(column, pc.floor(column)), _whole(column), column.cast(pa.string()))
+        kind = pa.string()
     if categorical and not (pa.types.is_boolean(kind) or _is_text(kind)):
         column = column.cast(pa.string())
         kind = column.type
@@ -417,11 +422,14 @@ def _type_column(
     if _is_text(kind):
         found = _encode_strings(column)
         assert found.categories is not None
-        if {c.casefold() for c in found.categories.tolist()} <= {"true", "false"}:
-            # One spelling, so that the same column read from another format is the same column.
-            meaning = np.array([c.casefold() == "true" for c in found.categories.tolist()] + [False])
-            codes = np.where(found.data == -1, -1, meaning[found.data.astype(np.intp)])
-            return Column("categorical", codes.astype(np.int32), np.array(["False", "True"])), False
+        # True and false have one spelling, so that the same column read from another format is the same column. If
+        # there is a table to go by, it alone decides, for every cell by itself.
+        told = found if expected is None else expected
+        if told.categories is not None and {c.casefold() for c in told.categories.tolist()} <= {"true", "false"}:
+            found = _spell_truth(found)
+            if found.categories is not None and len(found.categories) == 2:
+                return found, False
+        assert found.categories is not None
         if categorical or aside:
             return found, False
         days = _dates(found, name, source)
@@ -440,6 +448,26 @@ def _type_column(
             "ones, or set text to 'ignore' or 'categorical' for all text columns"
         )
     raise InputError(f"column {name!r} of {source} has the type {kind}, which datassay cannot use; ignore or drop it")
+
+
+def _whole(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Floats as text without decimals; numbers too large for that stay as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    small = pc.less(pc.abs(column), 2.0**53)
+    return pc.if_else(
+        small, pc.if_else(small, column, 0.0).cast(pa.int64(), safe=False).cast(pa.string()), column.cast(pa.string())
+    )
+
+
+def _spell_truth(found: Column) -> Column:
+    """Categories with true and false (in any case) spelled True and False, and the others as they are."""
+    assert found.categories is not None
+    spelled = [c.capitalize() if c.casefold() in ("true", "false") else c for c in found.categories.tolist()]
+    names, at = np.unique([*spelled, "False", "True"], return_inverse=True)
+    codes = np.append(at[: len(spelled)], -1)[found.data.astype(np.intp)]
+    return Column("categorical", codes.astype(np.int32), names)
 
 
 def _is_text(kind: "pa.DataType") -> bool:

@@ -252,17 +252,23 @@ class NeighbourGraph:
         inside[row[near], self.indices[ends[0] : ends[-1]][near]] = 1
 
 
-def space_of(inputs: Inputs, metric: str, held_out: str = "y_val") -> FeatureSpace | MatrixSpace | NeighbourGraph:
+def space_of(
+    inputs: Inputs, metric: str, held_out: str = "y_val", *, zero_rows: bool = False
+) -> FeatureSpace | MatrixSpace | NeighbourGraph:
     """The space of prepared inputs, with one label for every row."""
-    space = make_space(inputs.points, inputs.points_val, metric)
+    space = make_space(inputs.points, inputs.points_val, metric, zero_rows=zero_rows)
     for name, codes, n in (("y", inputs.codes, space.n_train), (held_out, inputs.codes_val, space.n_validation)):
         if len(codes) != n:
             raise InputError(f"{name} has {len(codes)} labels for {n} rows")
     return space
 
 
-def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | MatrixSpace | NeighbourGraph:
+def make_space(
+    X: object, X_val: object | None, metric: str, *, zero_rows: bool = False
+) -> FeatureSpace | MatrixSpace | NeighbourGraph:
     """The space behind the arguments of a value function, checked.
+
+    ``zero_rows`` allows training rows of length zero with cosine distance: their similarity to everything is 0.
 
     ``X_val=None`` means that the training points look at each other. With ``metric="precomputed"``, ``X_val`` is
     the distance matrix (validation × training), or a :class:`NeighbourGraph` or scipy sparse matrix, and ``X`` is
@@ -289,23 +295,25 @@ def make_space(X: object, X_val: object | None, metric: str) -> FeatureSpace | M
         raise InputError(ONE_RECORD)
     if points.dtype != queries.dtype:
         points, queries = points.astype(np.float64), queries.astype(np.float64)
-    return _feature_space(points, queries, metric, excludes_self=X_val is None)
+    return _feature_space(points, queries, metric, excludes_self=X_val is None, zero_rows=zero_rows)
 
 
-def _unit_length(name: str, points: Floats) -> Floats:
+def _unit_length(name: str, points: Floats, zero_rows: bool = False) -> Floats:
     """A copy of the rows, scaled to length 1."""
     from datassay.neighbors import kernels
 
     scaled = points.copy()
     zero = kernels.to_unit_length(scaled)
-    if zero >= 0:
+    if zero >= 0 and not zero_rows:
         raise InputError(
             f"{name} has a row of length zero at row {zero} (counting from 0); cosine distance has no meaning there"
         )
     return scaled
 
 
-def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_self: bool) -> FeatureSpace:
+def _feature_space(
+    points: Floats, queries: Floats, metric: str, *, excludes_self: bool, zero_rows: bool
+) -> FeatureSpace:
     from datassay.neighbors import kernels
 
     code = {
@@ -315,7 +323,7 @@ def _feature_space(points: Floats, queries: Floats, metric: str, *, excludes_sel
     }[metric]
     if code == kernels.COSINE:
         same = points is queries
-        points = _unit_length("X", points)
+        points = _unit_length("X", points, zero_rows)
         queries = points if same else _unit_length("X_val", queries)
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())

@@ -1,12 +1,13 @@
 """Privacy: what may be told: mechanisms, accounting and the ledger."""
 
-from datassay.privacy.accounting import Cost, calibrate, total_delta, total_epsilon
+from datassay.privacy import sampling
+from datassay.privacy.accounting import Cost, calibrate, check_delta, check_epsilon, total_delta, total_epsilon
 from datassay.privacy.auditing import Audit, audit
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import BudgetExceededError, Ledger, Release
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, private_knn_shapley, private_tknn_shapley
-from datassay.privacy.statistics import NoisyCounts
+from datassay.privacy.statistics import NoisyCounts, worths
 
 __all__ = [
     "Audit",
@@ -20,8 +21,12 @@ __all__ = [
     "add_noise",
     "audit",
     "calibrate",
+    "check_delta",
+    "check_epsilon",
     "private_knn_shapley",
     "private_tknn_shapley",
+    "sampling",
     "total_delta",
     "total_epsilon",
+    "worths",
 ]

@@ -213,7 +213,16 @@ def calibrate(
     3.62
     """
     least = Cost(noise, 1.0, sensitivity, count, sampling, neighbours)
-    return _calibrated(least, check_epsilon(epsilon), check_delta(delta))
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    if _gaussian_mu([least]) is None:  # distributions are summed on a grid, which must be neither too wide nor too fine
+        for name, number, low, high in (
+            ("epsilon", epsilon, 1e-3, 200.0), ("delta", delta, 1e-15, 1.0), ("sampling", sampling, 1e-5, 1.0),
+        ):  # fmt: skip
+            if not low <= number <= high:
+                raise InputError(
+                    f"{name}={number:g} is beyond what the accountant can do here: it must be from {low:g} to {high:g}"
+                )
+    return _calibrated(least, epsilon, delta)
 
 
 @lru_cache(maxsize=256)
@@ -229,7 +238,12 @@ def _calibrated(what: Cost, epsilon: float, delta: float) -> Cost:
         return math.log(max(total_delta([cost(log_scale)], epsilon), 1e-300)) - math.log(delta)
 
     step = math.log(2)
-    high = math.log(what.sensitivity * max(1.0, math.sqrt(what.count)) / min(1.0, epsilon))
+    # Plain Gaussian noise for everybody needs about as much, or more where there are samples.
+    plain = replace(what, noise="gaussian", sampling=1.0)
+    if what == plain:
+        high = math.log(what.sensitivity * max(1.0, math.sqrt(what.count)) / min(1.0, epsilon))
+    else:
+        high = math.log(_calibrated(plain, epsilon, delta).scale)
     while excess(high) > 0:
         high += step
     low = high - step

@@ -1,20 +1,19 @@
 """Audits: does a mechanism leak more than it claims? Play the distinguishing game and count.
 
 Two neighbouring data sets, many releases from each: whoever guesses from a release which of the two it came from is
-right too often if the claim is false. True- and false-positive rates are bounded by Clopper and Pearson, and two
-bounds on ε follow:
+right too often if the claim is false. True- and false-positive rates are bounded by Clopper and Pearson, and put to
+use in two ways:
 
-* *directly*, from (TPR − δ)/FPR ≤ e^ε, whatever the mechanism is;
-* *by the claimed noise*, if it is known: how much of it can there be at most, if guesses are as good as they are? (The
-  whole curve δ(ε) of the accountant is put to the test instead of one point of it. That sees much smaller leaks in
-  far fewer trials: Nasr et al., Tight Auditing of Differentially Private Machine Learning, 2023.)
+* *whatever the mechanism is*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are
+  in or out by coin flips of their own, so does the number of right guesses about the coins (Steinke, Nasr, Jagielski,
+  Privacy Auditing with One (1) Training Run, 2023).
+* *if the noise is known*, a claim is more than one ε and δ: it is the whole curve δ(ε) of the accountant, and every
+  point of it is put to the test. That sees much smaller leaks in far fewer trials (Nasr et al., Tight Auditing of
+  Differentially Private Machine Learning, 2023). How much noise of that kind there can be at most, if guesses are as
+  good as they are, gives an ε as well: it holds if the noise is of the kind claimed.
 
-Where one run holds many records that are in or out by coin flips of their own, *one-run* auditing applies as well: too
-many right guesses about the coins refute the claim without any assumption on the noise (Steinke, Nasr and Jagielski,
-Privacy Auditing with One (1) Training Run, 2023).
-
-A bound above the claim is proof of a leak, but for the stated chance of error. A bound below it is no proof of the
-claim: this attacker did not refute it, that is all.
+Something refuted is proof of a leak, but for the stated chance of error. Nothing refuted is no proof of the claim: this
+attacker did not refute it, that is all.
 """
 
 import math
@@ -51,11 +50,16 @@ class Audit:
     mechanism, epsilon, delta, neighbours
         The claim.
     lower_bound
-        The true ε is at least this, with the stated confidence.
+        The true ε is at least this, with the stated confidence, whatever the mechanism is.
+    noise_bound
+        ε is at least this if the noise is of the kind claimed (None if it is not known).
+    faults
+        What is proven wrong with the mechanism, one line each; empty if nothing is.
     bounds
-        How each way of looking contributed: bounds by name.
+        How each way of looking contributed to ``lower_bound``: bounds by name.
     confidence, trials
-        Chance that all bounds hold, and how many releases there were from the two data sets together.
+        Chance that no honest mechanism is refuted and all bounds hold, and how many releases there were from the two
+        data sets together.
     false_positives, true_positives
         Rates of the best guesser by threshold, on releases it was not fitted to.
     """
@@ -65,6 +69,8 @@ class Audit:
     delta: float
     neighbours: Neighbours | None
     lower_bound: float
+    noise_bound: float | None
+    faults: tuple[str, ...]
     bounds: dict[str, float]
     confidence: float
     trials: int
@@ -75,7 +81,7 @@ class Audit:
     @property
     def refuted(self) -> bool:
         """Whether the claim is proven false."""
-        return self.lower_bound > self.epsilon
+        return bool(self.faults)
 
     def __repr__(self) -> str:
         return f"Audit({self.mechanism!r}: {self})"
@@ -83,9 +89,11 @@ class Audit:
     def __str__(self) -> str:
         verdict = "REFUTED" if self.refuted else "not refuted"
         relation = "" if self.neighbours is None else f" ({self.neighbours})"
+        noise = "" if self.noise_bound is None else f" (≥ {self.noise_bound:.4g} if the noise is of the kind claimed)"
+        faults = "".join(f"; {fault}" for fault in self.faults)
         return (
-            f"{self.mechanism}: claimed ε = {self.epsilon:.4g} at δ = {self.delta:g}{relation}: {verdict}. "
-            f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g} with confidence {self.confidence:.2%}"
+            f"{self.mechanism}: claimed ε = {self.epsilon:.4g} at δ = {self.delta:g}{relation}: {verdict}{faults}. "
+            f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g}{noise} with confidence {self.confidence:.2%}"
         )
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -145,11 +153,11 @@ def _direct_bound(true: float, false: float, delta: float) -> float:
     return found
 
 
-def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequence[Cost]) -> float:
-    """ε of the claimed mechanism with the most noise (of the kind claimed) that allows all these (TPR, FPR)."""
+def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequence[Cost]) -> tuple[float, bool]:
+    """ε of the most noise of the kind claimed that allows all these (TPR, FPR); whether the noise claimed does."""
     rates = [(true, false) for true, false in rates if true > false]
     if not rates:
-        return 0.0
+        return 0.0, True
 
     def scaled(factor: float) -> list[Cost]:
         return [replace(cost, scale=cost.scale * factor) for cost in costs]
@@ -158,25 +166,46 @@ def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequ
         deltas = _curve(scaled(factor))
         return all(true <= _most_true_positives(false, deltas) for true, false in rates)
 
-    low, high = 1.0, 1.0
-    while allowed(high) and high < 64:
+    claimed = allowed(1.0)
+    low, high = (1.0, 2.0) if claimed else (0.5, 1.0)
+    while claimed and high <= 64 and allowed(high):
         low, high = high, 2 * high
-    while low > 1 / 64 and not allowed(low):
+    while not claimed and low >= 1 / 64 and not allowed(low):
         low, high = low / 2, low
-    for _ in range(7):
+    if high > 64:
+        return 0.0, True
+    for _ in range(6):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if allowed(middle) else (low, middle)
-    return total_epsilon(scaled(high), delta)
+    return total_epsilon(scaled(high), delta), claimed
 
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """Releases from the two data sets, and linear guesses that are known to be good."""
+    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good.
 
-    first: Outputs
-    second: Outputs
+    Every third release, whichever it is from, is there to learn from; the others are counted.
+    """
+
+    outputs: Outputs
+    is_first: NDArray[np.bool_]
     guesses: tuple[Outputs, ...] = ()
     one_run: bool = False
+
+    def split(self) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:
+        """To learn from: of the first and of the second data set; to count: the same."""
+        learning = np.arange(len(self.outputs)) % 3 == 0
+        parts = [
+            (self.outputs[rows & self.is_first], self.outputs[rows & ~self.is_first]) for rows in (learning, ~learning)
+        ]
+        return parts[0], parts[1]
+
+
+def _in_turns(first: Outputs, second: Outputs, guesses: tuple[Outputs, ...] = ()) -> _Trials:
+    """As many releases from each data set, in turns."""
+    outputs = np.empty((2 * len(first), first.shape[1]))
+    outputs[::2], outputs[1::2] = first, second
+    return _Trials(outputs, np.arange(len(outputs)) % 2 == 0, guesses)
 
 
 def _features(outputs: Outputs) -> Outputs:
@@ -251,21 +280,26 @@ def one_run_bound(correct: int, guesses: int, coins: int, delta: float, error: f
     return low
 
 
-def _evaluate(
-    games: dict[str, _Trials], delta: float, costs: Sequence[Cost], confidence: float
-) -> tuple[dict[str, float], NDArray[np.float64], NDArray[np.float64]]:
-    """Bounds by game and way of looking, all of which hold with the stated confidence, and the best guesser's rates."""
+@dataclass(frozen=True, eq=False)
+class _Found:
+    bounds: dict[str, float]
+    noise_bound: float | None
+    noise_allowed: bool
+    false_positives: NDArray[np.float64]
+    true_positives: NDArray[np.float64]
+
+
+def _evaluate(games: dict[str, _Trials], delta: float, costs: Sequence[Cost], error: float) -> _Found:
+    """Bounds by game and way of looking, all of which hold but for a chance of ``error``; the best guesser's rates."""
     looks = sum(len(trials.guesses) + 1 for trials in games.values())
     runs = sum(trials.one_run for trials in games.values())
-    error = (1 - confidence) / (looks + runs)
+    error /= looks + runs
     bounds: dict[str, float] = {}
     observed: list[tuple[float, float]] = []
     best = 0.0
     curve = np.array([[0.0, 0.0], [1.0, 1.0]])
     for name, trials in games.items():
-        at = len(trials.first) // 3, len(trials.second) // 3
-        learning = trials.first[: at[0]], trials.second[: at[1]]
-        counting = trials.first[at[0] :], trials.second[at[1] :]
+        learning, counting = trials.split()
         guessers = {"learned guess": _learned_guess(*learning)}
         guessers |= {f"known guess {i + 1}": partial(_weighted, w) for i, w in enumerate(trials.guesses)}
         for how, guess in guessers.items():
@@ -280,9 +314,10 @@ def _evaluate(
                 best, curve = true - false, np.array([[(s > c).mean() for s in (theirs, ours)] for c in cuts])
             if trials.one_run and how == "known guess 1":
                 bounds[f"{name}, one run"] = _one_run(ours, theirs, delta, error)
-    if costs:
-        bounds["all guesses, by the claimed noise"] = _noise_bound(observed, delta, costs)
-    return bounds, curve[:, 0], curve[:, 1]
+    if not costs:
+        return _Found(bounds, None, True, curve[:, 0], curve[:, 1])
+    noise_bound, allowed = _noise_bound(observed, delta, costs)
+    return _Found(bounds, noise_bound, allowed, curve[:, 0], curve[:, 1])
 
 
 def _weighted(weights: Outputs, outputs: Outputs) -> Outputs:
@@ -351,13 +386,17 @@ def audit(
         trials = _checks.integer("trials", trials, at_least=100)
     _checks.choice("neighbours", neighbours, NEIGHBOURS)
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
+    checks: list[str] = []
+    parts = 1
     if callable(mechanism):
+        if first is None and second is None:
+            raise InputError("give the two neighbouring data sets that the mechanism is to be played on")
         name = getattr(mechanism, "__name__", type(mechanism).__name__)
         relation, half = None, (trials or 10_000) // 2
         outputs = [_outputs(mechanism(data, half), half) for data in (first, second)]
         if outputs[0].shape != outputs[1].shape:
             raise InputError(f"the two data sets led to releases of shapes {outputs[0].shape} and {outputs[1].shape}")
-        games = {"the pair given": _Trials(outputs[0], outputs[1])}
+        games = {"the pair given": _in_turns(outputs[0], outputs[1])}
         claimed: Sequence[Cost] = tuple(costs)
     else:
         name = mechanism
@@ -378,12 +417,63 @@ def audit(
                 np.asarray(add_noise(np.full(half, count), cost.noise, cost.scale), np.float64)[:, None]
                 for count in (1, 0)
             ]
-            games, claimed = {"one count": _Trials(drawn[0], drawn[1], (np.ones(1),))}, [cost]
-    bounds, false, true = _evaluate(games, delta, claimed, confidence)
-    played = sum(len(game.first) + len(game.second) for game in games.values())
+            games, claimed = {"one count": _in_turns(drawn[0], drawn[1], (np.ones(1),))}, [cost]
+        if sampling < 1 and mechanism == "private_tknn_shapley":
+            parts = 2
+            checks += _sample_faults(sampling, release, (1 - confidence) / parts)
+    found = _evaluate(games, delta, claimed, (1 - confidence) / parts)
+    bound = max(found.bounds.values())
+    if bound > epsilon:
+        checks.append(f"ε is at least {bound:.4g}")
+    if not found.noise_allowed:
+        checks.append("the claimed noise does not allow guesses as good as these")
+    played = sum(len(game.outputs) for game in games.values())
     return Audit(
-        name, epsilon, delta, relation, max(bounds.values()), bounds, confidence, played, false, true, tuple(claimed)
+        name,
+        epsilon,
+        delta,
+        relation,
+        bound,
+        found.noise_bound,
+        tuple(checks),
+        found.bounds,
+        confidence,
+        played,
+        found.false_positives,
+        found.true_positives,
+        tuple(claimed),
     )
+
+
+def _sample_faults(chance: float, release: ReleaseKind, error: float) -> list[str]:
+    """Are samples as they should be: of the right size, fresh for every validation point and for every release?
+
+    Amplification by sampling is worth nothing otherwise. With next to no noise the counts are the sizes of the samples.
+    """
+    from scipy.stats import binom, chi2
+
+    n, points = math.ceil(max(200, 20 / chance)), 400
+    records, labels = np.zeros((n, 1)), np.ones(n, np.int64)
+    sizes, noise = [], 0.0
+    for _ in range(2):
+        released = private_tknn_shapley(
+            records, labels, np.full((points, 1), 0.5), np.ones(points, np.int64), 1.0, "euclidean", epsilon=200.0,
+            delta=1e-5, sampling=chance, release=release, n_classes=2, n_jobs=1,
+        )  # fmt: skip
+        assert released.statistics is not None
+        sizes.append(released.statistics.counts[:, 0].astype(np.float64))
+        noise = released.costs[0].scale
+    spread = n * chance * (1 - chance) + noise**2
+    faults = []
+    low, high = (binom.ppf(q, 2 * points * n, chance) for q in (error / 8, 1 - error / 8))
+    slack = 8 * noise * math.sqrt(2 * points)
+    if not low - slack <= sizes[0].sum() + sizes[1].sum() <= high + slack:
+        faults.append("samples are not of the size claimed")
+    if ((sizes[0] - sizes[0].mean()) ** 2).sum() / spread < chi2.ppf(error / 8, points - 1) * 0.8:
+        faults.append("validation points share their samples")
+    if ((sizes[0] - sizes[1]) ** 2).sum() / (2 * spread) < chi2.ppf(error / 8, points) * 0.8:
+        faults.append("releases share their samples")
+    return faults
 
 
 def _outputs(given: object, trials: int) -> Outputs:
@@ -435,7 +525,7 @@ def _histogram_games(
         view, present = np.concatenate(views), np.concatenate(coins)
         other = -1.0 if neighbours == "replace" else 0.0
         guess = np.array([1.0, other, both, both * other])
-        games[name] = _Trials(view[present], view[~present], (guess,), one_run=neighbours == "add-remove")
+        games[name] = _Trials(view, present, (guess,), one_run=neighbours == "add-remove")
     return games, costs
 
 
@@ -454,7 +544,7 @@ def _paper_games(epsilon: float, delta: float, neighbours: Neighbours, sampling:
             views[is_in].append(released.statistics.counts[0])
             costs = list(released.costs)
     first, second = (np.array(views[is_in], np.float64) for is_in in (True, False))
-    return {"one neighbour more": _Trials(first, second, (np.ones(3),))}, costs
+    return {"one neighbour more": _in_turns(first, second, (np.ones(3),))}, costs
 
 
 def _knn_games(
@@ -478,4 +568,4 @@ def _knn_games(
             views[is_in].append(float(released.values[k - 1]))
             costs = list(released.costs)
     first, second = (np.array(views[is_in])[:, None] for is_in in (True, False))
-    return {"one value": _Trials(first, second, (-np.ones(1),))}, costs
+    return {"one value": _in_turns(first, second, (-np.ones(1),))}, costs

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from datassay import _checks
+
 Neighbours = Literal["add-remove", "replace"]
 Audience = Literal["public", "owner", "owner, no collusion"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
@@ -39,6 +41,10 @@ class Guarantee:
     sampling: float = 1.0
     audience: Audience = "public"
     certified: bool = True
+
+    def __post_init__(self) -> None:
+        _checks.choice("neighbours", self.neighbours, NEIGHBOURS)
+        _checks.choice("audience", self.audience, AUDIENCES)
 
     def __str__(self) -> str:
         change = "one record added or removed" if self.neighbours == "add-remove" else "one record replaced"

@@ -25,16 +25,15 @@ def count_neighbours(inside, codes, targets, counts):
 
 
 @kernel
-def count_members(inside, codes, targets, members, ends, counts):
-    """The same in samples: those of validation point v are ``members`` from ends[v] to ends[v + 1]."""
+def count_members(inside, codes, targets, members, counts):
+    """The same of a sample."""
     for v in range(inside.shape[0]):
         neighbours = 0
         matching = 0
-        for at in range(ends[v], ends[v + 1]):
-            i = members[at]
+        for i in members:
             neighbours += inside[v, i]
             matching += inside[v, i] & (codes[i] == targets[v])
-        counts[v, 0] = ends[v + 1] - ends[v]
+        counts[v, 0] = members.shape[0]
         counts[v, 1] = neighbours
         counts[v, 2] = matching
 
@@ -53,11 +52,10 @@ def add_worths(inside, codes, targets, worths, total):
 
 
 @kernel
-def add_members(inside, codes, targets, members, ends, more, total):
-    """Add, for members of the samples alone, more[v, 0] to a neighbour with another label and more[v, 1] to a match."""
+def add_members(inside, codes, targets, members, more, total):
+    """Add, for members of a sample alone, more[v, 0] to a neighbour with another label and more[v, 1] to a match."""
     for v in range(inside.shape[0]):
-        for at in range(ends[v], ends[v + 1]):
-            i = members[at]
+        for i in members:
             if inside[v, i]:
                 total[i] += more[v, int(codes[i] == targets[v])]
 

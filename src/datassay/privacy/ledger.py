@@ -6,8 +6,10 @@ crash after that leaves the budget spent and nothing released. A release that wa
 ledger at no cost instead of being drawn anew.
 """
 
+import hmac
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,14 +20,16 @@ from pathlib import Path
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+from datassay.privacy.guarantee import AUDIENCES, NEIGHBOURS, Neighbours
 
 APPLICATION_ID = 0x64615373  # «daSs», in the file's header
 VERSION = 1
 WAIT_SECONDS = 120
 
 _SCHEMA = """
-CREATE TABLE settings (epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL, created TEXT NOT NULL);
+CREATE TABLE settings (
+  epsilon REAL NOT NULL, delta REAL NOT NULL, neighbours TEXT NOT NULL, created TEXT NOT NULL, key TEXT NOT NULL
+);
 CREATE TABLE releases (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   dataset TEXT NOT NULL,
@@ -51,7 +55,10 @@ class BudgetExceededError(InputError):
 
 @dataclass(frozen=True)
 class Release:
-    """One line of the ledger. ``released`` is None if the noise was paid for and never delivered."""
+    """One line of the ledger. ``released`` is None if the noise was paid for and never delivered.
+
+    ``result`` is what was published; what only the operator or single owners may see is in ``secret``.
+    """
 
     number: int
     dataset: str
@@ -112,10 +119,11 @@ class Ledger:
                 raise InputError(f"there is no ledger {str(path)!r}; a new one needs a budget: epsilon and delta")
             self._create(epsilon, delta, neighbours or "add-remove")
         with self._open() as connection:
-            row = connection.execute("SELECT epsilon, delta, neighbours FROM settings").fetchone()
+            row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
         self.epsilon: float = row[0]
         self.delta: float = row[1]
         self.neighbours: Neighbours = row[2]
+        self._key = bytes.fromhex(row[3])
         for name, given, kept in (
             ("epsilon", epsilon, self.epsilon),
             ("delta", delta, self.delta),
@@ -135,13 +143,14 @@ class Ledger:
             raise InputError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
+            temporary.touch(mode=0o600)  # it will hold secrets: nobody else is to read it
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
                 connection.executescript(_SCHEMA)
-                now = _now()
-                connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?)", (epsilon, delta, neighbours, now))
+                settings = (epsilon, delta, neighbours, _now(), secrets.token_hex(32))
+                connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
                 connection.commit()
             finally:
                 connection.close()
@@ -186,6 +195,7 @@ class Ledger:
 
     def spend(self, dataset: str, request: str, costs: Sequence[Cost], mechanism: str, audience: str) -> int:
         """Pay for a release before its noise is drawn; the number of its line, or :class:`BudgetExceededError`."""
+        _checks.choice("audience", audience, AUDIENCES)
         for cost in costs:
             if cost.neighbours != self.neighbours:
                 raise InputError(
@@ -193,6 +203,8 @@ class Ledger:
                     f"is kept for {self.neighbours!r}"
                 )
         with self._open() as connection:
+            # What will most likely be asked again below, when nobody else can spend: by then the answer is at hand.
+            total_epsilon([*self._costs(connection), *costs], self.delta)
             connection.execute("BEGIN IMMEDIATE")  # nobody else can spend until this is written or given up
             try:
                 before = self._costs(connection)
@@ -204,10 +216,11 @@ class Ledger:
                         f"{needed:.4g} at δ = {self.delta:g}, and the budget is {self.epsilon:g}. Nothing was drawn"
                     )
                 _reached("before spending")
+                listed = json.dumps([cost.to_dict() for cost in costs])
                 written = connection.execute(
                     "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    (dataset, request, mechanism, audience, json.dumps([cost.to_dict() for cost in costs]), _now()),
+                    (self._masked(dataset), request, mechanism, audience, listed, _now()),
                 )
                 connection.execute("COMMIT")
             except BaseException:
@@ -233,8 +246,13 @@ class Ledger:
 
     def find(self, dataset: str, request: str) -> Release | None:
         """The completed release that answers this request, if there is one."""
-        found = self._lines("WHERE dataset = ? AND request = ? AND released IS NOT NULL", (dataset, request))
+        where = "WHERE dataset = ? AND request = ? AND released IS NOT NULL"
+        found = self._lines(where, (self._masked(dataset), request))
         return found[0] if found else None
+
+    def _masked(self, dataset: str) -> str:
+        """What stands for a data set's fingerprint: without the key, nobody can check a guess of the data by it."""
+        return hmac.digest(self._key, dataset.encode(), "sha256").hex()
 
     def releases(self) -> list[Release]:
         """Every line, in the order of spending."""
@@ -261,20 +279,27 @@ class Ledger:
         return max(0.0, self.epsilon - self.spent())
 
     def to_dict(self) -> dict[str, object]:
-        """The whole ledger as plain values, for export as JSON."""
+        """The ledger as plain values, for export as JSON: what may be published, and no secret.
+
+        Data sets are numbered in the order in which they came.
+        """
+        lines = self.releases()
+        numbers: dict[str, int] = {}
+        for line in lines:
+            numbers.setdefault(line.dataset, len(numbers) + 1)
         return {
             "path": str(self.path),
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours,
             "spent": self.spent(),
-            "releases": [_exported(line) for line in self.releases()],
+            "releases": [_exported(line, numbers[line.dataset]) for line in lines],
         }
 
 
-def _exported(line: Release) -> dict[str, object]:
+def _exported(line: Release, dataset: int) -> dict[str, object]:
     told = {name: value for name, value in vars(line).items() if name != "secret"}
-    return {**told, "costs": [cost.to_dict() for cost in line.costs]}
+    return {**told, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
 
 
 def _now() -> str:

@@ -48,8 +48,7 @@ from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
 from datassay.results import FrameKind, Parameter, frozen, make_frame, new_axes, save_columns
-from datassay.value.game import Game, Weights, make_game
-from datassay.value.knn import harmonic, shapley_total
+from datassay.value import Game, Weights, make_game, shapley_total
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +121,8 @@ class PrivateValues:
     def summary(self) -> str:
         """What was released, under which guarantee, and how the values are spread, in words."""
         low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
-        settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
+        told = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
+        settings = ", ".join(f"{name}={value}" for name, value in told.items())
         lines = [
             f"{len(self):,} records valued privately by {self.method} ({settings}).",
             f"Guarantee: {self.guarantee}.",
@@ -189,8 +189,10 @@ class PrivateValues:
         try:
             with Bar(progress, len(self), "owners") as report:
                 for id, value in zip(self.ids.tolist(), self.values.tolist(), strict=True):
-                    told = json.dumps({"id": id, "private_value": value, **promise}, allow_nan=False, indent=1)
-                    (temporary / _file_name(id)).write_text(told, encoding="utf-8")
+                    # The id as text: whether ids are numbers depends on everybody's.
+                    told = json.dumps({"id": str(id), "private_value": value, **promise}, allow_nan=False, indent=1)
+                    with (temporary / _file_name(id)).open("x", encoding="utf-8") as file:
+                        file.write(told)
                     report(1)
             mask = os.umask(0)
             os.umask(mask)
@@ -203,7 +205,7 @@ class PrivateValues:
 
 def _file_name(id: object) -> str:
     """A file name for an id: escaped where it must be, and cut (with a digest in place of the rest) where too long."""
-    name = quote(str(id), safe=" ,;=@()+")
+    name = quote(str(id), safe=" ,;=@()+").replace("~", "%7E")
     name = name.replace(".", "%2E") if name.strip(".") == "" or name.startswith(".") else name
     if len(name) > 200:
         name = f"{name[:150]}~{hashlib.sha256(str(id).encode()).hexdigest()[:32]}"
@@ -264,11 +266,15 @@ class _Setting:
             return _Paid(None, None, None)
         inputs = self.game.inputs
         dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
-        request = fingerprint(method, told, self.points, inputs.labels_val, self.game.weights)
+        # The scale of noise follows from the rest, to the last bits of a root finder: it is no part of the question.
+        asked = {name: value for name, value in told.items() if name != "sigma"}
+        request = fingerprint(method, asked, self.points, inputs.labels_val, self.game.weights)
         earlier = self.ledger.find(dataset, request)
         if earlier is not None:
             self.notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
             return _Paid(self.ledger, earlier.number, earlier)
+        if self.sampling < 1:
+            what += f", each record sampled with chance {self.sampling:g}"
         return _Paid(self.ledger, self.ledger.spend(dataset, request, [cost], what, audience), None)
 
     def promise(self, cost: Cost, mechanism: str, audience: Audience) -> Guarantee:
@@ -330,18 +336,18 @@ def _set_up(
     )  # fmt: skip
     inputs = game.inputs
     notes = list(inputs.notes)
-    shared = _shared_records(inputs)
-    if shared == 1:
+    shared, usual = _shared_records(inputs)
+    if shared >= 0.5 and usual < 0.5:
+        most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
         raise InputError(
-            "every validation record is also a training record; the validation set is public and must be no part of "
-            "the training data"
+            f"{most} also in the training data; the validation set is public and must be no part of the private data"
         )
     seen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) > 0
     only_private = inputs.classes[~seen]
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
-            "classes must be public too: give n_classes"
+            "classes must be public too: give it (n_classes, --classes)"
         )
     if shared > 0:
         notes.append(
@@ -420,7 +426,13 @@ def private_tknn_shapley(
     >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
     tau = _checks.number("tau", tau)
+    if metric == "cosine" and not -1 <= tau <= 1:
+        raise InputError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
+    if metric in ("euclidean", "manhattan") and tau < 0:
+        raise InputError(f"tau={tau:g} is below 0, and no distance is")
     _checks.choice("release", release, tuple(COLUMNS))
+    if not isinstance(geometry, bool):
+        raise InputError(f"geometry must be True or False, got {geometry!r}")
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
         neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
@@ -434,12 +446,16 @@ def private_tknn_shapley(
         )
     reached = _near_validation_points(setting.points, tau, metric, game.run) if geometry else m
     cost = _threshold_cost(release, setting, max(1, reached))
+    if geometry and reached == m:
+        setting.notes.append("geometry changes nothing here: a record can be near all validation points")
     told: dict[str, Parameter] = {
         "tau": tau, "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
         "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
         "n_validation": m, "n_classes": setting.n_classes,
     }  # fmt: skip
     what = f"{COUNTED[release]} of {m} validation points, {cost.noise} noise of scale {cost.scale:.4g} on each count"
+    if reached < m:
+        what += f"; a record can be near at most {reached} of the points"
     paid = setting.ask("private_tknn_shapley", told, cost, what, "owner")
     columns = len(COLUMNS[release])
     if paid.earlier is None:
@@ -452,7 +468,7 @@ def private_tknn_shapley(
         key, noise = bytes.fromhex(paid.earlier.secret or ""), None
     values = _evaluate(game, setting.n_classes, tau, setting.sampling, key, noise, counts)
     paid.complete(counts.tolist(), secret=key.hex() if setting.sampling < 1 else None)
-    typical = float(np.median(counts.sum(axis=1) if release == "histogram" else counts[:, 1]))
+    typical = max(0.0, float(np.median(counts.sum(axis=1) if release == "histogram" else counts[:, 1])))
     if cost.scale > typical / 2:
         setting.notes.append(
             f"the noise (deviation {cost.scale:.3g}) is large against the neighbours of a validation point (about "
@@ -514,8 +530,8 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
     if metric == "cosine":  # the angle is a metric; twice the angle, back to minus a cosine
         angle = 2 * math.acos(min(1.0, max(-1.0, -(tau + slack))))
         reach = 1.0 if angle >= math.pi else min(1.0, slack - math.cos(angle))
-    else:
-        reach = 2 * tau * (1 + slack)
+    else:  # squares of very small differences vanish
+        reach = 2 * tau * (1 + slack) + 4 * math.sqrt(float(np.finfo(points.dtype).tiny))
     seen = np.empty(len(points), np.int64)
 
     def write(block: Within) -> None:
@@ -536,31 +552,34 @@ def _evaluate(
     released: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """One pass: fill ``released`` (without noise it holds an earlier release already), and value every record."""
-    n = game.space.n_train
-    codes, sums = game.inputs.codes, harmonic(n + 1)
+    n, codes = game.space.n_train, game.inputs.codes
 
     def add(block: Within, total: NDArray[np.float64]) -> None:
         from datassay.privacy import kernels
 
         rows, targets = block.rows, game.inputs.codes_val[block.rows]
-        parts = [samples.members(key, (row,), n, sampling) for row in range(rows.start, rows.stop) if sampling < 1]
-        members = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        ends = np.cumsum([0, *map(len, parts)])
-        if noise is not None:
-            counts = np.empty((len(block.inside), 3), np.int64)
-            if sampling < 1:
-                kernels.count_members(block.inside, codes, targets, members, ends, counts)
-            else:
-                kernels.count_neighbours(block.inside, codes, targets, counts)
-            if released.shape[1] == 2:
-                counts = np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
-            released[rows] = counts + noise[rows]
-        joining, counted = worths(released[rows], game.weights[rows], n_classes, sums)
+        counts = np.empty((len(block.inside), 3), np.int64)
+        if noise is not None and sampling == 1:
+            kernels.count_neighbours(block.inside, codes, targets, counts)
+        for at in range(len(counts) if sampling < 1 else 0):  # one point's sample at a time
+            row = slice(at, at + 1)
+            members = samples.members(key, (rows.start + at,), n, sampling)
+            if noise is not None:
+                kernels.count_members(block.inside[row], codes, targets[row], members, counts[row])
+                released[rows.start + at] = _told(counts[row], released.shape[1])[0] + noise[rows.start + at]
+            joining, counted = worths(released[rows][row], game.weights[rows][row], n_classes)
+            kernels.add_members(block.inside[row], codes, targets[row], members, counted - joining, total)
+        if noise is not None and sampling == 1:
+            released[rows] = _told(counts, released.shape[1]) + noise[rows]
+        joining, counted = worths(released[rows], game.weights[rows], n_classes)
         kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
-        if sampling < 1:
-            kernels.add_members(block.inside, codes, targets, members, ends, counted - joining, total)
 
     return game.mean(accumulate(game.space, WithinThreshold(tau), add, game.run))
+
+
+def _told(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+    """What is released of (records, neighbours, matching): all three, or matching and others."""
+    return counts if columns == 3 else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
 
 
 def private_knn_shapley(
@@ -629,10 +648,10 @@ def private_knn_shapley(
     if paid.earlier is None:
         total = _sampled_shapley(game, k, setting.sampling) if sampled else shapley_total(game, k)
         values = np.asarray(add_noise(game.mean(total), "gaussian", scale), np.float64)
-        paid.complete(values.tolist())
+        paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
     else:
-        assert paid.earlier.result is not None
-        values = np.array(json.loads(paid.earlier.result), np.float64)
+        assert paid.earlier.secret is not None
+        values = np.array(json.loads(paid.earlier.secret), np.float64)
     together = Cost(cost.noise, cost.scale, cost.sensitivity, 10 * cost.count, cost.sampling, cost.neighbours)
     setting.notes.append(
         f"noise is independent from owner to owner: ten owners who share their values face "
@@ -685,14 +704,19 @@ def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDAr
     return np.asarray(total)
 
 
-def _shared_records(inputs: Inputs) -> float:
-    """The share of distinct validation records that are training records too.
+def _shared_records(inputs: Inputs) -> tuple[float, float]:
+    """The share of distinct validation records that are training records too, and of training records with a twin.
 
-    Validation records are published: a validation set taken out of the training data would give it away.
+    Validation records are published: a validation set taken out of the training data would give it away. Where records
+    have few values, they coincide by chance, training records among themselves as well.
     """
     points, points_val = np.asarray(inputs.points), np.asarray(inputs.points_val)
     known = np.unique(points_val[:, 0])  # few records agree in one column: the rest need no second look
     at = np.minimum(np.searchsorted(known, points[:, 0]), len(known) - 1)
     alike = np.flatnonzero(known[at] == points[:, 0])
     validation = np.unique(_row_hashes(points_val, inputs.codes_val))
-    return float(np.isin(validation, _row_hashes(points[alike], inputs.codes[alike])).mean())
+    shared = float(np.isin(validation, _row_hashes(points[alike], inputs.codes[alike])).mean())
+    if shared == 0:
+        return 0.0, 0.0
+    count = np.unique(_row_hashes(points, inputs.codes), return_counts=True)[1]
+    return shared, float(count[count > 1].sum() / count.sum())

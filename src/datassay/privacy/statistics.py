@@ -1,16 +1,19 @@
 """What a private release publishes, and how any record is valued from it, old or new, for ever."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
 from datassay.neighbors import DEFAULT_MEMORY, NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
-from datassay.value.knn import harmonic
+from datassay.results import save_columns
 
 ReleaseKind = Literal["histogram", "paper"]
 COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
@@ -51,12 +54,17 @@ class NoisyCounts:
     def value(self, x: object, y: object) -> float:
         """Value of a record that is not among those counted, from the released numbers alone.
 
-        ``x`` are its features, or a mapping from column to value if the release was made from a table.
+        ``x`` are its features; or, if the release was made from a table, a mapping from column to value (or a row of a
+        pandas frame).
         """
+        if hasattr(x, "to_dict"):
+            x = x.to_dict()
         if isinstance(x, Mapping):
             if self.encoder is None:
                 raise InputError("this release was made from numbers, not from a table: give the features in order")
             x = self.encoder.transform_record(x)[0]
+        elif self.encoder is not None and np.asarray(x).size != self.points.shape[1]:
+            raise InputError("this release was made from a table: give the record as a mapping from column to value")
         return float(self.values(np.asarray(x)[None, :], [y])[0])
 
     def values(self, X: object, y: object) -> NDArray[np.float64]:
@@ -66,13 +74,17 @@ class NoisyCounts:
         given = np.asarray(X)
         if given.ndim != 2 or given.shape[1] != self.points.shape[1]:
             raise InputError(f"a record has {self.points.shape[1]} features here, got shape {given.shape[1:]}")
-        space = make_space(given.astype(self.points.dtype), self.points, self.metric)
+        space = make_space(given.astype(self.points.dtype), self.points, self.metric, zero_rows=True)
         assert not isinstance(space, NeighbourGraph)
         labels = as_labels("y", y)
         if len(labels) != len(given):
             raise InputError(f"y has {len(labels)} labels for {len(given)} records")
         if (labels.dtype.kind == "U") != (self.labels.dtype.kind == "U"):
             raise InputError(f"labels here are like {self.labels[0].item()!r}, got {labels[0].item()!r}")
+        unknown = np.setdiff1d(labels, self.labels)
+        known = np.unique(self.labels)
+        if len(unknown) and len(known) + len(unknown) > self.n_classes:
+            raise InputError(f"there is no label {unknown[0].item()!r}; there are {_checks.listed(known)}")
         codes = np.unique(np.concatenate([labels, self.labels]), return_inverse=True)[1].astype(np.int32)
         worth = worths(self.counts, self.weights, self.n_classes)[0]
 
@@ -92,6 +104,12 @@ class NoisyCounts:
             "encoder": None if self.encoder is None else self.encoder.to_dict(),
         }  # fmt: skip
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write what was published to a .json or .parquet file; :func:`datassay.load_result` reads it."""
+        header = {"kind": "noisy counts", "statistics": self.to_dict()}
+        columns: dict[str, NDArray[np.generic]] = {"label": self.labels, "weight": self.weights}
+        return save_columns(path, header, columns | dict(zip(self.columns, self.counts.T, strict=True)))
+
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "NoisyCounts":
         """The release that :meth:`to_dict` wrote down."""
@@ -109,15 +127,17 @@ class NoisyCounts:
 
 
 def worths(
-    counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int, sums: NDArray[np.float64] | None = None
+    counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each validation point says of a neighbour, weighted, from released counts alone (SPEC §3, §5).
 
     First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
     (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.
     The paper's counts are clipped each by itself, as the paper does: matching neighbours may then exceed neighbours,
-    which is where most of its quality is lost. ``sums`` are harmonic numbers, if at hand.
+    which is where most of its quality is lost.
     """
+    from scipy.special import digamma
+
     found = np.empty((2, len(counts), 2))
     for own in (0, 1):
         for match in (0, 1):
@@ -127,8 +147,13 @@ def worths(
             else:
                 p = np.maximum(counts[:, 2] - own * match, 0)
                 c = 1 + np.maximum(counts[:, 1] - own, 0)
-            table = harmonic(int(c.max())) if sums is None or c.max() >= len(sums) else sums
-            spread = (table[c] - 1.0) / c  # 0 where c = 1
+            beyond_one = np.where(c > 1, digamma(c + 1.0) + np.euler_gamma - 1.0, 0.0)  # H_c − 1
+            spread = beyond_one / c
             found[own, :, match] = (match - 1 / n_classes) / c + (match - p / np.maximum(c - 1, 1)) * spread
     found *= weights[:, None]
     return found[0], found[1]
+
+
+def load_noisy_counts(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> NoisyCounts:
+    """The release that :meth:`NoisyCounts.save` wrote."""
+    return NoisyCounts.from_dict(header["statistics"])

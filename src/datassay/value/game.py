@@ -113,7 +113,8 @@ def make_game(
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
     inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
-    space = space_of(inputs, metric)
+    # Where the training data must not show, a record without a direction must not stop everybody's answer.
+    space = space_of(inputs, metric, zero_rows=fitted_on == "validation")
     if n_classes is None:
         n_classes = inputs.n_classes
     else:

@@ -129,3 +129,106 @@ def write_threshold_votes(distances, thresholds, codes, targets, n_classes, scor
                 if votes[q, c] > votes[q, winner]:
                     winner = c
             score[v, q] = 1.0 / n_classes if count == 0 else (1.0 if winner == targets[v] else 0.0)
+
+
+@kernel
+def wrong_at_most(right, wrong, drawn, most):
+    """Chance of at most ``most`` wrong ones among ``drawn`` out of ``right`` + ``wrong``: hypergeometric, by terms."""
+    if drawn <= most or wrong <= most:
+        return 1.0
+    first = max(0, drawn - right)
+    if most < first:
+        return 0.0
+    term = 1.0
+    inside = 0.0
+    everything = 0.0
+    for v in range(first, min(drawn, wrong) + 1):
+        everything += term
+        if v <= most:
+            inside += term
+        term *= (drawn - v) * (wrong - v) / ((v + 1.0) * (right - drawn + v + 1.0))
+        if everything > 1e200:  # only ratios matter
+            term *= 1e-200
+            inside *= 1e-200
+            everything *= 1e-200
+    return inside / everything
+
+
+@kernel
+def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong, total):
+    """SPEC §4 for all records at once: Σ over displaced ranks j > i with another bit of chance_j, halved, over k.
+
+    ``most_match`` and ``most_wrong`` are the most wrong labels among the k−1 others for which a move counts, for
+    records that match and for those that do not; k−1 for all of them.
+    """
+    n = min(order.shape[1], chances.shape[0])
+    to_match = np.empty(n)  # what rank j adds to matches before it, and to wrong labels before it
+    to_wrong = np.empty(n)
+    for v in range(order.shape[0]):
+        right = 0
+        wrong = 0
+        for r in range(n):
+            to_match[r] = 0.0
+            to_wrong[r] = 0.0
+            if codes[order[v, r]] == targets[v]:
+                if wrong > 0 and chances[r] > 0:
+                    to_wrong[r] = chances[r] * wrong_at_most(right, wrong - 1, k - 1, most_wrong)
+                right += 1
+            else:
+                if right > 0 and chances[r] > 0:
+                    to_match[r] = chances[r] * wrong_at_most(right - 1, wrong, k - 1, most_match)
+                wrong += 1
+        scale = weights[v] / (2.0 * k)
+        match_sum = 0.0
+        wrong_sum = 0.0
+        for r in range(n - 1, -1, -1):
+            i = order[v, r]
+            if codes[i] == targets[v]:
+                total[i] += scale * match_sum
+            else:
+                total[i] -= scale * wrong_sum
+            match_sum += to_match[r]
+            wrong_sum += to_wrong[r]
+
+
+@kernel
+def write_self_waka(order, codes, targets, chances, k, values):
+    """SPEC §4, self-attribution: (1/2k) Σ of chances over the other ranks with another label, the record at rank 1."""
+    n = min(order.shape[1], chances.shape[0] - 1)
+    for v in range(order.shape[0]):
+        moved = 0.0
+        for r in range(n - 1, -1, -1):  # the smallest first
+            if codes[order[v, r]] != targets[v]:
+                moved += chances[r + 1]
+        values[v] = moved / (2.0 * k)
+
+
+@kernel
+def write_waka_influence(order, codes, targets, gone, chances, k, exact, values):
+    """Change of self-WaKA when the records marked ``gone`` are removed: all at once, or each alone and added up."""
+    ranks = chances.shape[0]
+    for v in range(order.shape[0]):
+        before = 0.0
+        after = 0.0
+        if exact:
+            kept = 0
+            for r in range(order.shape[1]):
+                i = order[v, r]
+                other = codes[i] != targets[v]
+                if other and r + 1 < ranks:
+                    before += chances[r + 1]
+                if not gone[i]:
+                    kept += 1
+                    if other and kept < ranks:
+                        after += chances[kept]
+        else:
+            nearer = 0.0  # what all later ranks gain by coming one nearer
+            for r in range(order.shape[1] - 1, -1, -1):
+                i = order[v, r]
+                other = codes[i] != targets[v]
+                here = chances[r + 1] if r + 1 < ranks else 0.0
+                if gone[i]:
+                    after += nearer - (here if other else 0.0)
+                if other:
+                    nearer += (chances[r] if r < ranks else 0.0) - here
+        values[v] = (after - before) / (2.0 * k)

@@ -58,7 +58,8 @@ def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, float | N
     return (n, None) if limit >= n else (limit, 1.0 / limit)
 
 
-def _approximate(limit: int, error: float | None) -> tuple[str, ...]:
+def approximate(limit: int, error: float | None) -> tuple[str, ...]:
+    """The note of a result that is off by at most ``error``; none if it is exact."""
     if error is None:
         return ()
     return (
@@ -148,7 +149,7 @@ def knn_shapley(
     if utility == "soft":
         total += game.by_class(*_soft_shift(game, used))
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(game.mean(total), "knn_shapley", told, _approximate(limit, error), error)
+    return game.result(game.mean(total), "knn_shapley", told, approximate(limit, error), error)
 
 
 def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.float64]:
@@ -242,7 +243,7 @@ def banzhaf_chances(k: int, n: int) -> NDArray[np.float64]:
     return np.array(chances)
 
 
-def _chance_of_fewer(n: int, k: int) -> float:
+def chance_of_fewer(n: int, k: int) -> float:
     """P(Bin(n, ½) < k)."""
     from scipy.special import bdtr
 
@@ -296,7 +297,7 @@ def knn_banzhaf(
     if tolerance is not None:
         limit = banzhaf_ranks(k, len(chances), _checks.number("tolerance", tolerance, above=0))
         if limit < len(chances):
-            chances, error = chances[:limit], _chance_of_fewer(limit - 1, k) / k
+            chances, error = chances[:limit], chance_of_fewer(limit - 1, k) / k
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
@@ -307,9 +308,9 @@ def knn_banzhaf(
         )  # fmt: skip
 
     total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
-    total += game.by_class(_chance_of_fewer(n - 1, k) / k)
+    total += game.by_class(chance_of_fewer(n - 1, k) / k)
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
-    return game.result(game.mean(total), "knn_banzhaf", told, _approximate(len(chances), error), error)
+    return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
 
 def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
@@ -317,7 +318,7 @@ def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
     low, high = 1, n
     while low < high:
         middle = (low + high) // 2
-        if _chance_of_fewer(middle - 1, k) / k <= tolerance:
+        if chance_of_fewer(middle - 1, k) / k <= tolerance:
             high = middle
         else:
             low = middle + 1
@@ -382,4 +383,4 @@ def self_shapley(
         values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    return game.result(values, "self_shapley", told, _approximate(limit, error), error)
+    return game.result(values, "self_shapley", told, approximate(limit, error), error)

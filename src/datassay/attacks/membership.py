@@ -1,0 +1,346 @@
+"""Membership inference: whose record is in the model, told from how well the model predicts it.
+
+A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
+on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
+who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
+neighbours whose bit is set, the record itself coming first if it is in (SPEC §7).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.attacks.result import Attack
+from datassay.neighbors import DEFAULT_MEMORY, Bar, NearestRanking, Progress, Ranked, Run, collect
+from datassay.results import Parameter
+from datassay.value import Game, chance_of_fewer, make_game, rank_chances
+
+AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
+ATTACKS: tuple[AttackName, ...] = get_args(AttackName)
+MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
+Floats = NDArray[np.float64]
+
+
+class Classifier(Protocol):
+    """What a scikit-learn classifier does."""
+
+    classes_: NDArray[np.generic]
+
+    def fit(self, X: NDArray[np.generic], y: NDArray[np.generic]) -> object:
+        """Learn from records."""
+        ...
+
+    def predict_proba(self, X: NDArray[np.generic]) -> Floats:
+        """Chances of the classes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What an attack sees of one game.
+
+    Attributes
+    ----------
+    loss
+        Of the model under attack, on every target.
+    shadow_loss, shadow_in
+        Of the attacker's own models on every target (targets × models), and which of them hold the target.
+    targets
+        Positions of the targets in the population.
+    grid
+        The distance between possible losses, 1/k for k-NN; 0 if they are continuous.
+    """
+
+    loss: Floats
+    shadow_loss: Floats
+    shadow_in: NDArray[np.bool_]
+    targets: NDArray[np.intp]
+    grid: float
+
+
+CustomAttack = Callable[[View], Floats]
+
+
+def membership_attack(
+    X: object,
+    y: object = None,
+    method: AttackName | CustomAttack = "lira",
+    k: int = 5,
+    metric: str = "euclidean",
+    *,
+    model: Classifier | None = None,
+    games: int = 48,
+    targets: int | None = 100,
+    shadows: int = 16,
+    seed: int = 0,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Attack:
+    """Play security games: can one tell from the model's loss on a record whether it was in the training data?
+
+    In each game half of the records are the model's. The attacker knows the population, has ``shadows`` models of
+    their own on random halves of it, and scores the targets.
+
+    Parameters
+    ----------
+    X, y
+        The population: features and labels, or a table.
+    method
+        ``"lira"``: Gaussian likelihood ratio of the loss, fitted to shadow models with and without the target
+        (Carlini et al. 2022, online). ``"lira-offline"``: how unusually low the loss is for models without it.
+        ``"t-waka"``: how much more the target moves the distribution of losses at or above the one observed than
+        below it (SPEC §4), which needs no shadow models. ``"confidence"``: how much more confident the model is than
+        a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
+        target. Or a function of yours from :class:`datassay.attacks.View` to scores.
+    k, metric
+        Of the k-NN model.
+    model
+        A scikit-learn classifier to attack instead of k-NN, by ``lira``, ``lira-offline``, ``calibrated-confidence``
+        or a function; its shadow models are fitted once and serve all games. Losses are then −log(p/(1−p)) of the
+        right label.
+    games, targets, seed
+        Games, targets in each (None: all records, for success rates of every one of them), and the seed of all draws.
+    shadows
+        Shadow models, at most 63.
+
+    Returns
+    -------
+    Attack
+        Scores by game and target; ``attack.auc``, ``attack.tpr(0.01)``, ``attack.summary()``,
+        ``attack.success_rates()``.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> table = da.load_dataset("census")
+    >>> attack = da.membership_attack(table, method="t-waka", k=1, games=8)
+    >>> 0.6 < attack.auc < 1.0
+    True
+    """
+    name = method if isinstance(method, str) else getattr(method, "__name__", "custom")
+    if isinstance(method, str):
+        _checks.choice("method", method, ATTACKS)
+        if model is not None and method in ("t-waka", "confidence"):
+            raise InputError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
+    elif not callable(method):
+        raise InputError(f"method must be a name or a function, got {type(method).__name__}")
+    k = _checks.integer("k", k, at_least=1)
+    games = _checks.integer("games", games, at_least=1)
+    shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
+    seed = _checks.integer("seed", seed, at_least=0)
+    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory)
+    n = game.space.n_train
+    if n < 4:
+        raise InputError(f"a security game needs at least 4 records, got {n}")
+    if targets is not None:
+        targets = _checks.integer("targets", targets, at_least=2, at_most=n)
+    if len(game.inputs.classes) < 2:
+        raise InputError("there is one class only: every model is right about every record, and nothing can be told")
+    if model is None and k > n // 2:
+        raise InputError(f"k={k} is more than half of the {n} records, which is all that a model has")
+    stage: Stage = _KnnStage(game, k, shadows) if model is None else _FittedStage(game, model, shadows, seed)
+    score = _scorer(method, stage, game, k) if isinstance(method, str) else method
+    scores, members, about, numbers = [], [], [], []
+    with Bar(progress, games, "games") as report:
+        for number in range(games):
+            rng = np.random.default_rng([seed, number])
+            drawn = np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False))
+            inside, view = stage.play(rng, drawn)
+            given = np.asarray(score(view), np.float64)
+            if given.shape != drawn.shape:
+                raise InputError(f"the attack returned scores of shape {given.shape} for {len(drawn)} targets")
+            if np.isnan(given).any():
+                raise InputError(f"the attack returned a score that is not a number in game {number}")
+            scores.append(given)
+            members.append(inside)
+            about.append(drawn)
+            numbers.append(np.full(len(drawn), number))
+            report(1)
+    told: dict[str, Parameter] = {
+        "k": k if model is None else None,
+        "metric": metric if model is None else None,
+        "model": None if model is None else type(model).__name__,
+        "games": games,
+        "targets": targets,
+        "shadows": shadows,
+    }
+    return Attack(
+        values=np.concatenate(scores),
+        ids=game.inputs.ids[np.concatenate(about)],
+        members=np.concatenate(members),
+        method=name,
+        games=np.concatenate(numbers),
+        parameters={key: value for key, value in told.items() if value is not None},
+        seed=seed,
+        notes=game.inputs.notes,
+    )
+
+
+class Stage(Protocol):
+    """Where games are played."""
+
+    def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        """Draw the model and its shadows; which targets are in the model, and what the attacker sees."""
+        ...
+
+
+def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
+    """A random half of n."""
+    inside = np.zeros(n, bool)
+    inside[rng.permutation(n)[: n // 2]] = True
+    return inside
+
+
+class _KnnStage:
+    """k-NN models of random halves: neighbour lists once, one word of bits a record."""
+
+    def __init__(self, game: Game, k: int, shadows: int) -> None:
+        self.game, self.k, self.shadows = game, k, shadows
+        self.order = _neighbour_lists(game, _ranks_for_half(k, game.space.n_train - 1), game.run)
+
+    def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        from datassay.attacks import kernels
+
+        n = self.game.space.n_train
+        bits = np.zeros(n, np.uint64)
+        for place in range(1 + self.shadows):
+            bits |= _half(rng, n).astype(np.uint64) << np.uint64(place)
+        wrong = np.empty((len(targets), 1 + self.shadows), np.int32)
+        codes = self.game.inputs.codes
+        while not kernels.count_wrong(self.order, codes, targets, bits, self.k, wrong):
+            # A list ran out before k members were found: next to impossible, and mended by longer lists.
+            self.order = _neighbour_lists(self.game, min(n - 1, 2 * self.order.shape[1]), self.game.run)
+        loss = wrong / self.k
+        inside = (bits[targets, None] >> np.arange(1 + self.shadows, dtype=np.uint64)) & np.uint64(1) == 1
+        return inside[:, 0], View(loss[:, 0], loss[:, 1:], inside[:, 1:], targets, 1 / self.k)
+
+
+def _ranks_for_half(k: int, n: int) -> int:
+    """How many of n neighbours hold k members of a random half, but for a chance of 1e-15."""
+    low, high = k, n
+    while low < high:
+        middle = (low + high) // 2
+        if chance_of_fewer(middle, k) <= 1e-15:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _neighbour_lists(game: Game, limit: int, run: Run) -> NDArray[np.uint32]:
+    order = np.empty((game.space.n_train, limit), np.uint32)
+
+    def write(block: Ranked) -> None:
+        order[block.rows] = block.order
+
+    collect(game.space, NearestRanking(limit), write, run)
+    return order
+
+
+class _FittedStage:
+    """Models of random halves that must be fitted: a pool of shadow models serves all games."""
+
+    def __init__(self, game: Game, model: Classifier, shadows: int, seed: int) -> None:
+        self.game, self.model = game, model
+        if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+            raise InputError(
+                f"model must have fit and predict_proba, as scikit-learn's have; got {type(model).__name__}"
+            )
+        self.points = np.asarray(game.inputs.points)
+        rng = np.random.default_rng([seed, 2**32])
+        n = game.space.n_train
+        self.inside = np.stack([_half(rng, n) for _ in range(shadows)], axis=1)
+        self.loss = np.stack([self._losses(inside, np.arange(n)) for inside in self.inside.T], axis=1)
+
+    def _losses(self, inside: NDArray[np.bool_], targets: NDArray[np.intp]) -> Floats:
+        """−log(p/(1−p)) of the right labels under a model of these records."""
+        from sklearn.base import clone
+
+        codes = self.game.inputs.codes
+        model = clone(self.model)
+        model.fit(self.points[inside], codes[inside])
+        place = np.full(len(self.game.inputs.classes), -1)
+        place[model.classes_.astype(np.intp)] = np.arange(len(model.classes_))
+        chances = model.predict_proba(self.points[targets])
+        at = place[codes[targets]]
+        right = np.where(at >= 0, chances[np.arange(len(targets)), at], 0.0)
+        right = np.clip(right, 1e-12, 1 - 1e-12)
+        return np.asarray(np.log1p(-right) - np.log(right))
+
+    def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        inside = _half(rng, self.game.space.n_train)
+        view = View(self._losses(inside, targets), self.loss[targets], self.inside[targets], targets, 0.0)
+        return inside[targets], view
+
+
+def _scorer(method: AttackName, stage: Stage, game: Game, k: int) -> CustomAttack:
+    """The attack of this name; what it needs of the population is computed once."""
+    if method == "lira":
+        return _lira
+    if method == "lira-offline":
+        return _lira_offline
+    if method == "calibrated-confidence":
+        return _calibrated
+    if method == "confidence":
+        assert isinstance(stage, _KnnStage)
+        codes = game.inputs.codes
+        expected = (codes[stage.order[:, :k]] != codes[:, None]).mean(axis=1)
+        return lambda view: expected[view.targets] - view.loss
+    table = target_waka_table(game, k)
+    return lambda view: table[view.targets, np.rint(view.loss * k).astype(np.intp)]
+
+
+def target_waka_table(game: Game, k: int) -> Floats:
+    """t-WaKA of every record at every loss 0, 1/k, …, 1 that may be observed (SPEC §4)."""
+    n = game.space.n_train
+    chances, _ = rank_chances(k, n, None)
+    table = np.empty((n, k + 1))
+
+    def write(block: Ranked) -> None:
+        from datassay.attacks import kernels
+
+        codes = game.inputs.codes
+        kernels.write_target_waka(block.order, codes, codes[block.rows], chances, k, table[block.rows])
+
+    collect(game.space, NearestRanking(max(1, len(chances) - 1)), write, game.run)
+    return table
+
+
+def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Mean and variance of shadow losses over the chosen models, and where there are any.
+
+    Losses on a grid get the variance of rounding to it as well: a model that always has the same loss is not certain.
+    """
+    count = chosen.sum(axis=1)
+    some = np.maximum(count, 1)
+    mean = np.where(chosen, view.shadow_loss, 0).sum(axis=1) / some
+    spread = np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some
+    typical = float(np.var(view.shadow_loss)) if view.grid == 0 else 0.0
+    return mean, spread + view.grid**2 / 12 + 1e-6 * typical + 1e-18, count > 0
+
+
+def _log_density(loss: Floats, mean: Floats, variance: Floats) -> Floats:
+    return np.asarray(-0.5 * np.log(variance) - 0.5 * (loss - mean) ** 2 / variance)
+
+
+def _lira(view: View) -> Floats:
+    inside, outside = _moments(view, view.shadow_in), _moments(view, ~view.shadow_in)
+    ratio = _log_density(view.loss, *inside[:2]) - _log_density(view.loss, *outside[:2])
+    return np.where(inside[2] & outside[2], ratio, 0.0)
+
+
+def _lira_offline(view: View) -> Floats:
+    mean, variance, known = _moments(view, ~view.shadow_in)
+    return np.where(known, (mean - view.loss) / np.sqrt(variance), 0.0)
+
+
+def _calibrated(view: View) -> Floats:
+    mean, _, known = _moments(view, ~view.shadow_in)
+    return np.where(known, mean - view.loss, 0.0)

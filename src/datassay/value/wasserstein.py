@@ -1,0 +1,245 @@
+"""WaKA: how far a record moves the distribution of a k-NN classifier's loss, over all subsets of the data (SPEC §4).
+
+Adding a record moves the loss in one direction only: with a match it displaces the k-th nearest, a wrong label, and
+the loss goes down by 1/k; without one, up. So the 1-Wasserstein distance between the distributions with and without
+it is the shift of the mean, half the Banzhaf value of the subsets that have k others: one suffix sum over the
+ranking (finding 2). The variants that look at a part of the losses weigh every displaced rank j by the chance that v
+of the k−1 nearer ones are wrong, with v in that part: hypergeometric, given how many wrong labels come before j.
+
+References: the thesis, chapter 2, and its earlier text; corrected by SPEC, errata 2 to 4.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Progress, Ranked, accumulate, collect
+from datassay.results import Parameter, Values
+from datassay.value.game import Game, Weights, make_game
+from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
+
+Variant = Literal["signed", "removal", "addition"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+
+def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
+    """Chance that rank j is displaced, for as many ranks as the tolerance asks for, and what values may be off by.
+
+    With J ranks the error is at most P(Bin(J−1, ½) < k)/(2k), half that of the Banzhaf value; without a tolerance J is
+    where chances vanish in double precision.
+    """
+    chances = banzhaf_chances(k, n)
+    if tolerance is not None:
+        limit = banzhaf_ranks(k, len(chances), 2 * _checks.number("tolerance", tolerance, above=0))
+        if limit < len(chances):
+            return chances[:limit], chance_of_fewer(limit - 1, k) / (2 * k)
+    return chances, None
+
+
+def check_k(k: object, n: int) -> int:
+    """k, if k others can be among n records: else no record displaces anybody."""
+    k = _checks.integer("k", k, at_least=1)
+    if k >= n:
+        raise InputError(f"k={k} must be less than the number of records ({n}): nobody is displaced from k places")
+    return k
+
+
+def waka(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    k: int = 5,
+    variant: Variant = "signed",
+    tau: float = 0.5,
+    metric: str = "euclidean",
+    weights: Weights = None,
+    *,
+    tolerance: float | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """Wasserstein k-NN attribution of every training record, the mean over validation points.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress
+        As in :func:`datassay.knn_shapley`; k must be less than the number of records.
+    variant
+        ``"signed"``: the distance W₁ that a record moves the loss, positive where its label matches. ``"removal"``:
+        of a match, only what it moves among the utilities above 1 − τ counts; for deciding what to remove.
+        ``"addition"``: of a wrong label, only what it moves among the losses up to τ counts; for what to add.
+    tau
+        The threshold τ of ``removal`` and ``addition``, between 0 and 1; ½ is where a majority turns.
+    tolerance
+        None for exact values, to double precision. Otherwise values may be off by as much, and fewer neighbours are
+        looked at: as many as the bound in SPEC §2 asks for, never a fixed number.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    >>> da.waka(X, y, [[0.1]], ["a"], k=1).values.tolist()
+    [0.25, -0.125, 0.0]
+    """
+    _checks.choice("variant", variant, VARIANTS)
+    tau = _checks.number("tau", tau, at_least=0, at_most=1)
+    game = make_game(
+        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+    )
+    k = check_k(k, game.n_players)
+    chances, error = rank_chances(k, game.n_players, tolerance)
+    # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
+    most = [k - 1, k - 1]
+    if variant == "removal":  # the utility before the move, (k−1−v)/k, is above 1 − τ
+        most[0] = math.ceil(k * tau - 1 - 1e-9) - 1
+    elif variant == "addition":  # the loss before the move, v/k, is at most τ
+        most[1] = math.floor(k * tau + 1e-9)
+
+    def add(block: Ranked, total: NDArray[np.float64]) -> None:
+        from datassay.value import kernels
+
+        kernels.add_waka(
+            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], chances, k,
+            most[0], most[1], total,
+        )  # fmt: skip
+
+    total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
+    told: dict[str, Parameter] = {
+        "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
+    }  # fmt: skip
+    return game.result(game.mean(total), "waka", told, approximate(len(chances), error), error)
+
+
+def self_waka(
+    X: object,
+    y: object = None,
+    k: int = 5,
+    metric: str = "euclidean",
+    *,
+    tolerance: float | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """How far each record moves the loss of predicting itself: high where its presence shows the most.
+
+    The record is its own validation point and at rank 1, whatever its duplicates:
+    (1/2k) Σ over the other ranks j with another label of C(j−2, k−1)/2^{j−1} (SPEC §4). It goes with how well
+    membership attacks do. Parameters as in :func:`waka`.
+
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [9.0]], ["a", "a", "b"]
+    >>> da.self_waka(X, y, k=1).values.tolist()
+    [0.125, 0.125, 0.375]
+    """
+    game = make_game(
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
+    )  # fmt: skip
+    k = check_k(k, game.space.n_train)
+    chances, error = rank_chances(k, game.space.n_train, tolerance)
+    values = np.empty(game.space.n_train)
+
+    def write(block: Ranked) -> None:
+        from datassay.value import kernels
+
+        kernels.write_self_waka(
+            block.order, game.inputs.codes, game.inputs.codes[block.rows], chances, k, values[block.rows]
+        )
+
+    collect(game.space, NearestRanking(max(1, len(chances) - 1)), write, game.run)
+    game.told["validation"] = "itself"
+    told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
+    return game.result(values, "self_waka", told, approximate(len(chances), error), error)
+
+
+def waka_influence(
+    X: object,
+    y: object = None,
+    removed: Sequence[int] | NDArray[np.generic] = (),
+    k: int = 5,
+    metric: str = "euclidean",
+    *,
+    exact: bool = True,
+    tolerance: float | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Values:
+    """How self-WaKA of the remaining records changes when some are removed: who is more exposed then, who less.
+
+    ``removed`` are positions, or a Boolean mask. With ``exact``, self-WaKA is evaluated again without all of them;
+    otherwise the changes from removing each one alone are added up, WaKAInf(Remove(Z) ⇒ z) = Σ_{z_j ∈ Z} [self-WaKA(z;
+    D − z_j) − self-WaKA(z; D)] (SPEC §4): removing rank r drops its own term, and every later rank comes one nearer.
+    Both cost one pass. Other parameters as in :func:`waka`; removed records are not in the result.
+
+    >>> import datassay as da
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "b", "b"]
+    >>> da.waka_influence(X, y, removed=[1], k=1).values.tolist()  # the first record loses the one that vouched for it
+    [0.1875, -0.125, -0.0625]
+    """
+    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    n = game.space.n_train
+    gone = _removed(removed, n)
+    k = check_k(k, n - int(gone.sum()))
+    chances, error = rank_chances(k, n, tolerance)
+    values = np.zeros(n)
+
+    def write(block: Ranked) -> None:
+        from datassay.value import kernels
+
+        kernels.write_waka_influence(
+            block.order, game.inputs.codes, game.inputs.codes[block.rows], gone, chances, k, exact, values[block.rows]
+        )
+
+    # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
+    wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
+    collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), write, game.run)
+    return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
+
+
+def _without(
+    game: Game,
+    values: NDArray[np.float64],
+    gone: NDArray[np.bool_],
+    told: dict[str, Parameter],
+    limit: int,
+    error: float | None,
+) -> Values:
+    doubled = None if error is None else 2 * error  # a difference of two
+    kept = ~gone
+    return Values(
+        values=values[kept],
+        ids=game.inputs.ids[kept],
+        method="waka_influence",
+        parameters={**told, "removed": int(gone.sum()), "metric": game.told["metric"]},
+        labels=game.inputs.labels[kept],
+        notes=(*game.inputs.notes, *approximate(limit, doubled)),
+        lower=None if doubled is None else values[kept] - doubled,
+        upper=None if doubled is None else values[kept] + doubled,
+    )
+
+
+def _removed(removed: Sequence[int] | NDArray[np.generic], n: int) -> NDArray[np.bool_]:
+    given = np.asarray(removed)
+    gone = np.zeros(n, bool)
+    if given.dtype == bool:
+        if given.shape != (n,):
+            raise InputError(f"the mask of removed records has shape {given.shape} for {n} records")
+        gone |= given
+    elif given.size:
+        if given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
+            raise InputError(f"removed must be positions from 0 to {n - 1}, or a Boolean mask")
+        gone[given.astype(np.intp)] = True
+    if gone.sum() >= n - 1:
+        raise InputError(f"removing {int(gone.sum())} of {n} records leaves fewer than two")
+    return gone
