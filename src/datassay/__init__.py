@@ -12,7 +12,15 @@ from datassay._version import __version__
 
 if TYPE_CHECKING:
     from datassay import oracle as oracle
-    from datassay.attacks import Attack, value_score_attack
+    from datassay.attacks import (
+        Attack,
+        Exposure,
+        Onion,
+        membership_attack,
+        onion,
+        value_and_exposure,
+        value_score_attack,
+    )
     from datassay.data import (
         Column,
         DatasetInfo,
@@ -64,7 +72,7 @@ if TYPE_CHECKING:
 
 # Which room each public name lives in.
 _ROOMS = {
-    "attacks": "Attack value_score_attack",
+    "attacks": "Attack Exposure Onion membership_attack onion value_and_exposure value_score_attack",
     "data": ("Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "neighbors": "NeighbourGraph nearest_neighbours",
@@ -89,12 +97,14 @@ __all__ = [
     "DatasetInfo",
     "Detection",
     "Encoder",
+    "Exposure",
     "Guarantee",
     "InputError",
     "Ledger",
     "MissingDependencyError",
     "NeighbourGraph",
     "NoisyCounts",
+    "Onion",
     "PrivateValues",
     "Table",
     "Tuning",
@@ -114,7 +124,9 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "load_result",
+    "membership_attack",
     "nearest_neighbours",
+    "onion",
     "oracle",
     "private_knn_shapley",
     "private_tknn_shapley",
@@ -125,6 +137,7 @@ __all__ = [
     "tknn_shapley",
     "tune_k",
     "tune_tau",
+    "value_and_exposure",
     "value_score_attack",
     "voters",
     "waka",

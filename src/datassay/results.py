@@ -391,7 +391,9 @@ def save_columns(
 # Results other than values, and who makes them of a header and columns again.
 _LOADERS: Mapping[str, tuple[str, str]] = {
     "attack": ("datassay.attacks.result", "load_attack"),
+    "exposure": ("datassay.attacks.exposure", "load_exposure"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
+    "onion": ("datassay.attacks.peeling", "load_onion"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
 }
 

@@ -1,0 +1,203 @@
+"""What a record is worth beside how exposed it is: whom to keep, whom to protect, and whom to delete first."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay.attacks.result import Attack
+from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """Value and exposure of every record, and the quadrant it is in.
+
+    Quadrants: «delete first» (low value, high exposure), «of little use» (low value, not exposed), «protect» (worth
+    having, and exposed), «keep» (worth having, not exposed).
+
+    Attributes
+    ----------
+    values, exposure, ids, quadrants
+        One entry per record.
+    low_value, high_exposure
+        Where the lines are: values up to the one are low, exposures from the other on are high.
+    method, measure
+        What the value and the exposure are.
+    """
+
+    values: NDArray[np.float64]
+    exposure: NDArray[np.float64]
+    ids: NDArray[np.generic]
+    low_value: float
+    high_exposure: float
+    method: str
+    measure: str
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("values", "exposure", "ids"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Exposure({len(self):,} records: {self.method} against {self.measure})"
+
+    @property
+    def quadrants(self) -> NDArray[np.str_]:
+        """The name of each record's quadrant."""
+        low, exposed = self.values <= self.low_value, self.exposure >= self.high_exposure
+        return np.asarray(np.array(QUADRANTS)[2 * ~low + ~exposed])
+
+    def candidates(self, count: int = 20) -> NDArray[np.intp]:
+        """Positions of the records to delete first: of low value and highly exposed, the most exposed first."""
+        count = _checks.integer("count", count, at_least=0)
+        rows = np.flatnonzero(self.quadrants == QUADRANTS[0])
+        return rows[np.lexsort((rows, self.values[rows], -self.exposure[rows]))][:count]
+
+    def correlation(self) -> float:
+        """Spearman's rank correlation of value and exposure."""
+        from scipy.stats import spearmanr
+
+        return float(spearmanr(self.values, self.exposure).statistic)
+
+    def summary(self, count: int = 10) -> str:
+        """Who is where, in words."""
+        names = self.quadrants
+        lines = [
+            f"{len(self):,} records: {self.method} against {self.measure}; rank correlation {self.correlation():.2f}.",
+            f"Low value: up to {self.low_value:.3g}. High exposure: from {self.high_exposure:.3g}.",
+        ]
+        for name in QUADRANTS:
+            inside = names == name
+            lines.append(f"  {name}: {int(inside.sum()):,} ({inside.mean():.1%})")
+        first = self.candidates(count)
+        if len(first):
+            listed = ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g}, {self.exposure[i]:.3g})" for i in first)
+            lines.append(f"Delete first (value, exposure): {listed}")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw value against exposure, the four quadrants named; returns the axes."""
+        if ax is None:
+            ax = new_axes(6, 5)
+        check_axes(ax)
+        names = self.quadrants
+        for name, colour in zip(QUADRANTS, ("#cc3311", "#bbbbbb", "#ee7733", "#4477aa"), strict=True):
+            rows = names == name
+            label = f"{name} ({rows.sum():,})"
+            ax.scatter(self.values[rows], self.exposure[rows], s=6, color=colour, label=label, linewidths=0)
+        ax.axvline(self.low_value, color="black", linewidth=0.8)
+        ax.axhline(self.high_exposure, color="black", linewidth=0.8)
+        ax.set_xlabel(f"value: {self.method}")
+        ax.set_ylabel(f"exposure: {self.measure}")
+        ax.set_title("Value against exposure", loc="left")
+        ax.legend(frameon=False, markerscale=2)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {"id": self.ids, "value": self.values, "exposure": self.exposure, "quadrant": self.quadrants}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The join as a data frame: id, value, exposure, quadrant."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "exposure",
+            "low_value": self.low_value,
+            "high_exposure": self.high_exposure,
+            "method": self.method,
+            "measure": self.measure,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_exposure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Exposure:
+    """The join that :meth:`Exposure.save` wrote."""
+    return Exposure(
+        values=columns["value"].astype(np.float64),
+        exposure=columns["exposure"].astype(np.float64),
+        ids=columns["id"],
+        low_value=float(header["low_value"]),
+        high_exposure=float(header["high_exposure"]),
+        method=str(header["method"]),
+        measure=str(header["measure"]),
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float = 0.25, high: float = 0.75) -> Exposure:
+    """Join what records are worth with how exposed they are, by id.
+
+    Parameters
+    ----------
+    values
+        What records are worth, by any method.
+    exposure
+        How exposed they are: :func:`datassay.self_waka`, or a membership attack on all of them (its success rates).
+    low, high
+        Which values are low and which exposures are high, as quantiles: the lowest and the highest quarter.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> table = da.load_dataset("census")
+    >>> joined = da.value_and_exposure(da.knn_shapley(table), da.self_waka(table))
+    >>> worst = joined.ids[joined.candidates(10)]  # low value, high exposure: the first to delete
+    """
+    low = _checks.number("low", low, at_least=0, at_most=1)
+    high = _checks.number("high", high, at_least=0, at_most=1)
+    if not isinstance(values, Values):
+        raise InputError(f"values must be Values, got {type(values).__name__}")
+    if isinstance(exposure, Attack):
+        ids, exposed = exposure.success_rates()
+        measure = f"success rate of {exposure.method}"
+    elif isinstance(exposure, Values):
+        ids, exposed, measure = exposure.ids, exposure.values, exposure.method
+    else:
+        raise InputError(f"exposure must be Values or an Attack, got {type(exposure).__name__}")
+    if (ids.dtype.kind in "US") != (values.ids.dtype.kind in "US"):
+        raise InputError("values and exposure have ids of different types; they must be about the same records")
+    shared, here, there = np.intersect1d(values.ids, ids, return_indices=True)
+    if len(shared) == 0:
+        raise InputError("values and exposure have no record in common; they are joined by id")
+    order = np.argsort(here)  # in the order of the values
+    here, there = here[order], there[order]
+    notes: tuple[str, ...] = ()
+    if len(shared) < max(len(values), len(ids)):
+        notes = (
+            f"{len(shared):,} records are in both; {len(values) - len(shared):,} have a value only and "
+            f"{len(ids) - len(shared):,} an exposure only",
+        )
+    worth, open_to = values.values[here], exposed[there]
+    return Exposure(
+        worth,
+        open_to,
+        values.ids[here],
+        float(np.quantile(worth, low)),
+        float(np.quantile(open_to, high)),
+        values.method,
+        measure,
+        notes,
+    )
