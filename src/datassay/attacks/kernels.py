@@ -58,10 +58,11 @@ def add_joining_shapley(order, distances, codes, label, sets, wanted, k_alone, k
 
 
 @kernel
-def count_wrong(order, codes, targets, bits, k, wrong):
+def count_wrong(order, rows, codes, targets, bits, k, wrong):
     """wrong[t, m] = wrong labels among the k nearest of target t in model m: bit m of ``bits`` says who is in it.
 
-    A target that is in the model is its own nearest neighbour. Returns False if a neighbour list was too short.
+    ``rows[t]`` is the target's row of neighbours. A target that is in the model is its own nearest one. Returns False if
+    a neighbour list was too short.
     """
     models = wrong.shape[1]
     for t in range(targets.shape[0]):
@@ -74,7 +75,7 @@ def count_wrong(order, codes, targets, bits, k, wrong):
                 votes = 1
             r = 0
             while votes < k and r < order.shape[1]:
-                j = order[i, r]
+                j = order[rows[t], r]
                 if (bits[j] >> place) & np.uint64(1):
                     votes += 1
                     if codes[j] != codes[i]:

@@ -7,7 +7,7 @@ neighbours whose bit is set, the record itself coming first if it is in (SPEC §
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.attacks.result import Attack
-from datassay.neighbors import DEFAULT_MEMORY, Bar, NearestRanking, Progress, Ranked, Run, collect
+from datassay.neighbors import (
+    DEFAULT_MEMORY,
+    AnySpace,
+    Bar,
+    FeatureSpace,
+    MatrixSpace,
+    NearestRanking,
+    Progress,
+    Ranked,
+    collect,
+)
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 
@@ -145,13 +155,15 @@ def membership_attack(
         raise InputError("there is one class only: every model is right about every record, and nothing can be told")
     if model is None and k > n // 2:
         raise InputError(f"k={k} is more than half of the {n} records, which is all that a model has")
-    stage: Stage = _KnnStage(game, k, shadows) if model is None else _FittedStage(game, model, shadows, seed)
-    score = _scorer(method, stage, game, k) if isinstance(method, str) else method
+    generators = [np.random.default_rng([seed, number]) for number in range(games)]
+    draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
+    population = _Population(game, np.unique(np.concatenate(draws)))
+    stage: Stage
+    stage = _KnnStage(population, k, shadows) if model is None else _FittedStage(game, model, shadows, seed)
+    score = _scorer(method, population, k) if isinstance(method, str) else method
     scores, members, about, numbers = [], [], [], []
     with Bar(progress, games, "games") as report:
-        for number in range(games):
-            rng = np.random.default_rng([seed, number])
-            drawn = np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False))
+        for number, (rng, drawn) in enumerate(zip(generators, draws, strict=True)):
             inside, view = stage.play(rng, drawn)
             given = np.asarray(score(view), np.float64)
             if given.shape != drawn.shape:
@@ -198,25 +210,66 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
     return inside
 
 
+@dataclass(frozen=True, eq=False)
+class _Population:
+    """The records, and those among them that are ever asked about (in ascending order)."""
+
+    game: Game
+    asked: NDArray[np.intp]
+
+    def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where records are among those asked about."""
+        return np.searchsorted(self.asked, records)
+
+    def collect(self, limit: int, write: Callable[[slice, NDArray[np.uint32]], None]) -> None:
+        """Hand over the ``limit`` nearest others of the records asked about, block by block."""
+        space = self.game.space
+        if len(self.asked) == space.n_train:
+            collect(space, NearestRanking(limit), lambda block: write(block.rows, block.order), self.game.run)
+            return
+        if isinstance(space, MatrixSpace):
+            some: AnySpace = replace(space, matrix=space.matrix[self.asked], excludes_self=False)
+        else:
+            assert isinstance(space, FeatureSpace)
+            some = replace(space, queries=space.queries[self.asked], excludes_self=False)
+
+        def without_self(block: Ranked) -> None:
+            own = block.order == self.asked[block.rows, None]
+            own[~own.any(axis=1), -1] = True  # too many duplicates come before it
+            write(block.rows, block.order[~own].reshape(len(own), -1))
+
+        collect(some, NearestRanking(limit + 1), without_self, self.game.run)
+
+
 class _KnnStage:
     """k-NN models of random halves: neighbour lists once, one word of bits a record."""
 
-    def __init__(self, game: Game, k: int, shadows: int) -> None:
-        self.game, self.k, self.shadows = game, k, shadows
-        self.order = _neighbour_lists(game, _ranks_for_half(k, game.space.n_train - 1), game.run)
+    def __init__(self, population: _Population, k: int, shadows: int) -> None:
+        self.population, self.k, self.shadows = population, k, shadows
+        self.n = population.game.space.n_train
+        self.order = self._lists(_ranks_for_half(k, self.n - 1))
+
+    def _lists(self, limit: int) -> NDArray[np.uint32]:
+        order = np.empty((len(self.population.asked), limit), np.uint32)
+
+        def write(rows: slice, nearest: NDArray[np.uint32]) -> None:
+            order[rows] = nearest
+
+        self.population.collect(limit, write)
+        return order
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        """Draw the model and its shadows, and count votes."""
         from datassay.attacks import kernels
 
-        n = self.game.space.n_train
-        bits = np.zeros(n, np.uint64)
+        bits = np.zeros(self.n, np.uint64)
         for place in range(1 + self.shadows):
-            bits |= _half(rng, n).astype(np.uint64) << np.uint64(place)
+            bits |= _half(rng, self.n).astype(np.uint64) << np.uint64(place)
         wrong = np.empty((len(targets), 1 + self.shadows), np.int32)
-        codes = self.game.inputs.codes
-        while not kernels.count_wrong(self.order, codes, targets, bits, self.k, wrong):
+        codes, rows = self.population.game.inputs.codes, self.population.place(targets)
+        while not kernels.count_wrong(self.order, rows, codes, targets, bits, self.k, wrong):
             # A list ran out before k members were found: next to impossible, and mended by longer lists.
-            self.order = _neighbour_lists(self.game, min(n - 1, 2 * self.order.shape[1]), self.game.run)
+            self.order = self._lists(min(self.n - 1, 2 * self.order.shape[1]))
         loss = wrong / self.k
         inside = (bits[targets, None] >> np.arange(1 + self.shadows, dtype=np.uint64)) & np.uint64(1) == 1
         return inside[:, 0], View(loss[:, 0], loss[:, 1:], inside[:, 1:], targets, 1 / self.k)
@@ -232,16 +285,6 @@ def _ranks_for_half(k: int, n: int) -> int:
         else:
             low = middle + 1
     return low
-
-
-def _neighbour_lists(game: Game, limit: int, run: Run) -> NDArray[np.uint32]:
-    order = np.empty((game.space.n_train, limit), np.uint32)
-
-    def write(block: Ranked) -> None:
-        order[block.rows] = block.order
-
-    collect(game.space, NearestRanking(limit), write, run)
-    return order
 
 
 class _FittedStage:
@@ -280,7 +323,7 @@ class _FittedStage:
         return inside[targets], view
 
 
-def _scorer(method: AttackName, stage: Stage, game: Game, k: int) -> CustomAttack:
+def _scorer(method: AttackName, population: _Population, k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
     if method == "lira":
         return _lira
@@ -288,42 +331,40 @@ def _scorer(method: AttackName, stage: Stage, game: Game, k: int) -> CustomAttac
         return _lira_offline
     if method == "calibrated-confidence":
         return _calibrated
+    codes = population.game.inputs.codes
+    own = codes[population.asked]
     if method == "confidence":
-        assert isinstance(stage, _KnnStage)
-        codes = game.inputs.codes
-        expected = (codes[stage.order[:, :k]] != codes[:, None]).mean(axis=1)
-        return lambda view: expected[view.targets] - view.loss
-    table = target_waka_table(game, k)
-    return lambda view: table[view.targets, np.rint(view.loss * k).astype(np.intp)]
+        expected = np.empty(len(own))
 
+        def write(rows: slice, nearest: NDArray[np.uint32]) -> None:
+            expected[rows] = (codes[nearest] != own[rows, None]).mean(axis=1)
 
-def target_waka_table(game: Game, k: int) -> Floats:
-    """t-WaKA of every record at every loss 0, 1/k, …, 1 that may be observed (SPEC §4)."""
-    n = game.space.n_train
-    chances, _ = rank_chances(k, n, None)
-    table = np.empty((n, k + 1))
+        population.collect(k, write)
+        return lambda view: expected[population.place(view.targets)] - view.loss
+    chances, _ = rank_chances(k, population.game.space.n_train, None)
+    table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
 
-    def write(block: Ranked) -> None:
+    def fill(rows: slice, nearest: NDArray[np.uint32]) -> None:
         from datassay.attacks import kernels
 
-        codes = game.inputs.codes
-        kernels.write_target_waka(block.order, codes, codes[block.rows], chances, k, table[block.rows])
+        kernels.write_target_waka(nearest, codes, own[rows], chances, k, table[rows])
 
-    collect(game.space, NearestRanking(max(1, len(chances) - 1)), write, game.run)
-    return table
+    population.collect(max(1, len(chances) - 1), fill)
+    return lambda view: table[population.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
 def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Mean and variance of shadow losses over the chosen models, and where there are any.
 
-    Losses on a grid get the variance of rounding to it as well: a model that always has the same loss is not certain.
+    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, as if from
+    eight models more. Losses on a grid get the variance of rounding to it as well.
     """
     count = chosen.sum(axis=1)
     some = np.maximum(count, 1)
     mean = np.where(chosen, view.shadow_loss, 0).sum(axis=1) / some
     spread = np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some
-    typical = float(np.var(view.shadow_loss)) if view.grid == 0 else 0.0
-    return mean, spread + view.grid**2 / 12 + 1e-6 * typical + 1e-18, count > 0
+    typical = float(spread[count > 1].mean()) if (count > 1).any() else 0.0
+    return mean, (count * spread + 8 * typical) / (count + 8) + view.grid**2 / 12 + 1e-18, count > 0
 
 
 def _log_density(loss: Floats, mean: Floats, variance: Floats) -> Floats:
