@@ -28,4 +28,6 @@ def test_an_unknown_reproduction_lists_the_known():
 
     with pytest.raises(InputError, match="tknn-detection"):
         reproduce("nothing")
-    assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"}
+    assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"} | {
+        f"waka-{name}" for name in ("correlation", "attack", "success", "onion", "removal")
+    }

@@ -250,6 +250,14 @@ _READINGS: Mapping[str, _Reading] = {
     "knn_shapley": _Reading(adds_up=True),
     "tknn_shapley": _Reading(adds_up=True),
     "knn_loo": _Reading(negative="the nearest neighbours do better if all records but such a one are kept"),
+    "waka": _Reading(negative="over all subsets of the others, such a record moves the loss up"),
+    "self_waka": _Reading(
+        sign=False,
+        high="Most exposed (their presence shows the most)",
+        low="Least exposed",
+        high_is_suspicious=True,
+    ),
+    "waka_influence": _Reading(sign=False, high="More exposed than before", low="Less exposed than before"),
     "self_shapley": _Reading(
         sign=False,
         high="Most on their own (nobody else vouches for their label)",

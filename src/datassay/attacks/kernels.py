@@ -61,8 +61,8 @@ def add_joining_shapley(order, distances, codes, label, sets, wanted, k_alone, k
 def count_wrong(order, rows, codes, targets, bits, k, wrong):
     """wrong[t, m] = wrong labels among the k nearest of target t in model m: bit m of ``bits`` says who is in it.
 
-    ``rows[t]`` is the target's row of neighbours. A target that is in the model is its own nearest one. Returns False if
-    a neighbour list was too short.
+    ``rows[t]`` is the target's row of neighbours. A target that is in the model is its own nearest one. Returns False
+    if a neighbour list was too short.
     """
     models = wrong.shape[1]
     for t in range(targets.shape[0]):

@@ -33,6 +33,7 @@ from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
 ATTACKS: tuple[AttackName, ...] = get_args(AttackName)
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
+T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
 Floats = NDArray[np.float64]
 
 
@@ -341,7 +342,7 @@ def _scorer(method: AttackName, population: _Population, k: int) -> CustomAttack
 
         population.collect(k, write)
         return lambda view: expected[population.place(view.targets)] - view.loss
-    chances, _ = rank_chances(k, population.game.space.n_train, None)
+    chances, _ = rank_chances(k, population.game.space.n_train, T_WAKA_ERROR)
     table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
 
     def fill(rows: slice, nearest: NDArray[np.uint32]) -> None:

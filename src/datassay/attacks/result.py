@@ -49,6 +49,22 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
     return float((scores[members] > outside[allowed]).mean())
 
 
+_Game = tuple[NDArray[np.float64], NDArray[np.bool_]]
+
+
+def _too_few(games: list[_Game], fpr: float) -> bool:
+    """Whether a single game's non-members cannot show this false-positive rate."""
+    return len(games) > 1 and fpr > 0 and fpr * min(int((~members).sum()) for _, members in games) < 1
+
+
+def _pooled(games: list[_Game]) -> _Game:
+    return np.concatenate([scores for scores, _ in games]), np.concatenate([members for _, members in games])
+
+
+def _mean_tpr(games: list[_Game], fpr: float) -> float:
+    return float(np.mean([tpr_at(*game, fpr) for game in games]))
+
+
 @dataclass(frozen=True, eq=False)
 class Attack:
     """Scores of an attack, one for each target of each game; the higher, the more it looks like a member.
@@ -96,7 +112,7 @@ class Attack:
     def __repr__(self) -> str:
         return f"Attack({self.method}: {len(self):,} targets, AUC {self.auc:.3f})"
 
-    def _by_game(self) -> list[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+    def _by_game(self) -> list[_Game]:
         assert self.games is not None
         return [(self.values[self.games == g], self.members[self.games == g]) for g in np.unique(self.games)]
 
@@ -106,9 +122,17 @@ class Attack:
         return float(np.mean([auc(*game) for game in self._by_game()]))
 
     def tpr(self, fpr: float) -> float:
-        """Share of members found when at most ``fpr`` of the non-members are accused, the mean over games."""
+        """Share of members found when at most ``fpr`` of the non-members are accused, the mean over games.
+
+        Where the games have too few non-members for so low a rate each, all of them are taken together.
+        """
         fpr = _checks.number("fpr", fpr, at_least=0, at_most=1)
-        return float(np.mean([tpr_at(*game, fpr) for game in self._by_game()]))
+        games = self._by_game()
+        return tpr_at(*_pooled(games), fpr) if _too_few(games, fpr) else _mean_tpr(games, fpr)
+
+    def spread(self, fpr: float | None = None) -> float:
+        """Standard deviation over games of the AUC, or of the true-positive rate at ``fpr``."""
+        return float(np.std([auc(*game) if fpr is None else tpr_at(*game, fpr) for game in self._by_game()]))
 
     def interval(
         self, fpr: float | None = None, confidence: float = 0.95, repeats: int = 1000, seed: int = 0
@@ -125,7 +149,14 @@ class Attack:
         def measure(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
             return auc(scores, members) if fpr is None else tpr_at(scores, members, fpr)
 
-        if len(games) > 1:
+        if len(games) > 1 and fpr is not None and _too_few(games, fpr):
+            drawn = np.array(
+                [
+                    tpr_at(*_pooled([games[g] for g in rng.integers(0, len(games), len(games))]), fpr)
+                    for _ in range(repeats)
+                ]
+            )
+        elif len(games) > 1:
             each = np.array([measure(*game) for game in games])
             drawn = each[rng.integers(0, len(each), (repeats, len(each)))].mean(axis=1)
         else:
@@ -171,19 +202,18 @@ class Attack:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def plot(self, ax: "Axes | None" = None, label: str | None = None) -> "Axes":
-        """Draw the ROC curve, both axes logarithmic so that few false positives show; returns the axes.
+        """Draw the ROC curve of all games together, both axes logarithmic so that few false positives show.
 
-        Call it again on the same axes to compare attacks.
+        Returns the axes; call it again on the same ones to compare attacks.
         """
-        fresh = ax is None
         if ax is None:
             ax = new_axes(5, 5)
         check_axes(ax)
-        games = self._by_game()
-        fewest = min(int((~members).sum()) for _, members in games)
-        least = 0.5 / max(fewest, 1)
+        fresh = not ax.lines
+        least = 0.5 / max(int((~self.members).sum()), 1)
         rates = np.unique(np.concatenate([np.geomspace(least, 1, 200), [1.0]]))
-        found = np.array([np.mean([tpr_at(*game, rate) for game in games]) for rate in rates])
+        everything = _pooled(self._by_game())
+        found = np.array([tpr_at(*everything, rate) for rate in rates])
         ax.plot(rates, np.maximum(found, least), label=f"{label or self.method} (AUC {self.auc:.3f})")
         if fresh:
             ax.plot([least, 1], [least, 1], color="grey", linestyle=":")

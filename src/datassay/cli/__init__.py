@@ -7,7 +7,7 @@ import typer
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError
-from datassay.cli import datasets, ledger, private_value, reproduce, value
+from datassay.cli import attack, datasets, ledger, private_value, reproduce, value
 
 app = typer.Typer(
     name="datassay",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("value")(value.value)
 app.command("private-value")(private_value.private_value)
+app.command("attack")(attack.attack)
 app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)

@@ -37,6 +37,8 @@ class Method(StrEnum):
     KNN_LOO = "knn-loo"
     TKNN_SHAPLEY = "tknn-shapley"
     SELF_SHAPLEY = "self-shapley"
+    WAKA = "waka"
+    SELF_WAKA = "self-waka"
 
 
 class Utility(StrEnum):
@@ -44,6 +46,14 @@ class Utility(StrEnum):
 
     SOFT = "soft"
     FRACTION = "fraction"
+
+
+class Variant(StrEnum):
+    """What of a record's influence on the loss counts."""
+
+    SIGNED = "signed"
+    REMOVAL = "removal"
+    ADDITION = "addition"
 
 
 def value(
@@ -64,8 +74,12 @@ def value(
     ] = None,
     tau: Annotated[
         str | None,
-        typer.Option(help="For tknn-shapley: largest distance of a neighbour; 'auto' (default): the most accurate."),
+        typer.Option(
+            help="For tknn-shapley: largest distance of a neighbour; 'auto' (default): the most accurate. For waka: "
+            "the threshold of removal and addition (0.5)."
+        ),
     ] = None,
+    variant: Annotated[Variant | None, typer.Option(help="For waka: signed, or for removal or addition.")] = None,
     metric: Annotated[
         Metric | None,
         typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out."),
@@ -147,16 +161,18 @@ def value(
         _checks.number("--split", split, above=0, below=1)
         train, held_out = train.split(split, seed=seed)
         how = f"Validated on {len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})."
-    elif method is Method.SELF_SHAPLEY:
+    elif method in SELF:
         how = f"Every record of {train.name} valued for predicting itself."
     else:
         how = f"Validated on the other records of {train.name}, each in turn."
     marked = None if truth is None else _marked(train, truth)
+    given = {"k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "variant": variant}
+    given["tolerance"] = tolerance
     values, tuned = _run(
         method,
         train,
         held_out,
-        {"k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "tolerance": tolerance},
+        given,
         {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()},
     )
     if split is not None:
@@ -201,7 +217,10 @@ APPLIES = {
     Method.KNN_LOO: {"k", "utility", "balance", "validation"},
     Method.TKNN_SHAPLEY: {"tau", "balance", "validation"},
     Method.SELF_SHAPLEY: {"k", "utility", "tolerance"},
+    Method.WAKA: {"k", "tau", "variant", "tolerance", "balance", "validation"},
+    Method.SELF_WAKA: {"k", "tolerance"},
 }
+SELF = (Method.SELF_SHAPLEY, Method.SELF_WAKA)
 
 
 def _run(
@@ -213,8 +232,8 @@ def _run(
     for name, option in given.items():
         if option is not None and name != "metric" and name not in APPLIES[method]:
             raise InputError(f"--{name} does not apply to {method.value}")
-    if held_out is not None and method is Method.SELF_SHAPLEY:
-        raise InputError("self-shapley values records for themselves: leave out --validation and --split")
+    if held_out is not None and method in SELF:
+        raise InputError(f"{method.value} values records for themselves: leave out --validation and --split")
     metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
     arguments: dict[str, Any] = {"metric": metric, **run}
     if "validation" in APPLIES[method]:
@@ -223,7 +242,11 @@ def _run(
             labels = (train if held_out is None else held_out).labels
             arguments["weights"] = da.balance_weights(labels, given["balance"])
     tuned: Tuning | None = None
-    if "tau" in APPLIES[method]:
+    if method is Method.WAKA and given["tau"] is not None:
+        if given["variant"] in (None, Variant.SIGNED):
+            raise InputError("--tau is the threshold of --variant removal and addition")
+        arguments["tau"] = as_number("--tau", given["tau"], float)
+    if method is Method.TKNN_SHAPLEY:
         if given["tau"] in (None, "auto"):
             tuned = da.tune_tau(train, **arguments)
             arguments["tau"] = tuned.best
@@ -235,7 +258,7 @@ def _run(
             arguments["k"] = int(tuned.best)
         else:
             arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
-    for name in ("utility", "tolerance"):
+    for name in ("utility", "tolerance", "variant"):
         if given[name] is not None:
             arguments[name] = given[name]
     values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)

@@ -1,0 +1,130 @@
+"""``datassay attack``: who is exposed, how much, and what their record is worth."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from datassay._errors import InputError
+from datassay.cli.options import Metric, Missing, Scale, Text, column_list, load_table, refuse_inputs
+
+EXAMPLES = """
+Examples:
+
+  datassay attack people.csv --label income --id person -o exposure.parquet
+
+  datassay attack census --method t-waka --k 1 --everyone --quadrants quadrants.svg
+"""
+
+
+class Method(StrEnum):
+    """Membership attacks."""
+
+    LIRA = "lira"
+    LIRA_OFFLINE = "lira-offline"
+    T_WAKA = "t-waka"
+    CONFIDENCE = "confidence"
+    CALIBRATED = "calibrated-confidence"
+
+
+def attack(
+    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.LIRA,
+    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
+    metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.EUCLIDEAN,
+    games: Annotated[int, typer.Option(help="Games to play; in each, half of the records are the model's.")] = 48,
+    targets: Annotated[int, typer.Option(help="Records attacked in each game.")] = 100,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="Attack every record in every game: exposure is then its success rate.")
+    ] = False,
+    shadows: Annotated[int, typer.Option(help="Models of the attacker's own, at most 63.")] = 16,
+    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
+    ignore: Annotated[
+        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
+    ] = "",
+    categorical: Annotated[
+        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
+    ] = "",
+    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    missing: Annotated[
+        Missing, typer.Option(help="Missing values: fill in the median or a category, or refuse.")
+    ] = Missing.IMPUTE,
+    scale: Annotated[Scale, typer.Option(help="How numbers are scaled.")] = Scale.STANDARD,
+    seed: Annotated[int, typer.Option(help="Seed of the games.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write value, exposure and quadrant of each record: .parquet, .csv, .json."
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the ROC curve, log-log: .svg, .png or .pdf.")] = None,
+    quadrants: Annotated[
+        Path | None, typer.Option(help="Draw value against exposure, the quadrants named: .svg, .png or .pdf.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many candidates for deletion to list.", min=0)] = 10,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Play membership games: who is exposed, how much, and is their record worth it?
+
+    Exposure of a record is its self-WaKA, or with --everyone the share of games in which the attack is right about it;
+    value is its k-NN Shapley value for predicting the others.
+    """
+    import datassay as da
+    from datassay import results
+
+    if output is not None:
+        results.check_output(output)
+    for figure in (plot, quadrants):
+        if figure is not None:
+            results.check_figure(figure)
+    refuse_inputs([output, plot, quadrants], [data])
+    if jobs != -1 and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    table = load_table(
+        data,
+        label,
+        id,
+        {
+            "ignore": column_list(ignore),
+            "categorical": column_list(categorical),
+            "text": text.value,
+            "missing": missing.value,
+            "scale": scale.value,
+        },
+    )
+    run: dict[str, Any] = {
+        "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
+        "progress": not quiet and sys.stderr.isatty(),
+    }  # fmt: skip
+    found = da.membership_attack(
+        table,
+        method=method.value,
+        games=games,
+        targets=None if everyone else min(targets, len(table)),
+        shadows=shadows,
+        seed=seed,
+        **run,
+    )
+    joined = da.value_and_exposure(da.knn_shapley(table, **run), found if everyone else da.self_waka(table, **run))
+    if output is not None:
+        joined.save(output)
+    for figure, draw in ((plot, found.plot), (quadrants, joined.plot)):
+        if figure is not None:
+            from matplotlib.figure import Figure
+
+            results.save_figure(draw(Figure(figsize=(6, 5), layout="constrained").add_subplot()), figure)
+    if quiet:
+        return
+    typer.echo(found.summary())
+    typer.echo(joined.summary(top))
+    for written in (output, plot, quadrants):
+        if written is not None:
+            typer.echo(f"Written: {written}")
+
+
+attack.__doc__ = f"{attack.__doc__}\n{EXAMPLES}"

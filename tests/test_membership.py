@@ -1,0 +1,332 @@
+"""Membership games: the harness is tested, not only used."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import datassay as da
+from datassay import oracle
+from datassay.attacks import View
+from datassay.attacks import membership as games_room
+
+
+def population(n=300, seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)), rng.integers(0, classes, n)
+
+
+class TestHarness:
+    def test_a_random_attack_scores_a_half(self):
+        rng = np.random.default_rng(0)
+        attack = da.membership_attack(*population(), lambda view: rng.random(len(view.loss)), games=60)
+        low, high = attack.interval()
+        assert low < 0.5 < high
+        assert high - low < 0.1
+        assert attack.tpr(0.05) == pytest.approx(0.05, abs=0.03)
+
+    def test_an_attack_that_knows_scores_one(self, monkeypatch):
+        """The membership bits, leaked: every measure must say so."""
+        leaked = {}
+        honest = games_room._KnnStage.play
+
+        def leaking(self, rng, targets):
+            inside, view = honest(self, rng, targets)
+            leaked["inside"] = inside
+            return inside, view
+
+        monkeypatch.setattr(games_room._KnnStage, "play", leaking)
+        attack = da.membership_attack(*population(), lambda view: leaked["inside"].astype(float), games=6)
+        assert attack.auc == 1.0
+        assert attack.tpr(0.001) == 1.0
+        assert attack.success_rates(0.5)[1].min() == 1.0
+
+    def test_half_of_the_records_are_the_models(self):
+        seen = []
+        attack = da.membership_attack(
+            *population(101), lambda view: seen.append(view) or np.zeros(101), games=3, targets=None, shadows=5
+        )
+        assert [int(attack.members[attack.games == g].sum()) for g in range(3)] == [50] * 3
+        for view in seen:
+            assert isinstance(view, View)
+            assert view.shadow_in.sum(axis=0).tolist() == [50] * 5
+            assert view.shadow_loss.shape == (101, 5)
+        # Different games have different models, and models differ from their shadows.
+        assert len({attack.members[attack.games == g].tobytes() for g in range(3)}) == 3
+        assert len({view.shadow_in.tobytes() for view in seen}) == 3
+
+    @pytest.mark.parametrize("k", [1, 3, 8])
+    def test_losses_are_those_of_scikit_learns_models(self, k):
+        """Refit every model, on data without ties."""
+        from sklearn.neighbors import KNeighborsClassifier
+
+        X, y = population(80, classes=3)
+        seen = []
+        attack = da.membership_attack(
+            X, y, lambda view: seen.append(view) or np.zeros(80), k=k, games=2, targets=None, shadows=4
+        )
+        for g, view in enumerate(seen):
+            for inside, loss in (
+                (attack.members[attack.games == g], view.loss),
+                *((view.shadow_in[:, m], view.shadow_loss[:, m]) for m in range(4)),
+            ):
+                model = KNeighborsClassifier(k).fit(X[inside], y[inside])
+                near = model.kneighbors(X, return_distance=False)
+                expected = (y[inside][near] != y[:, None]).mean(axis=1)
+                np.testing.assert_allclose(loss, expected, atol=1e-12)
+
+    def test_a_member_is_its_own_neighbour_whatever_its_duplicates(self):
+        X, y = np.zeros((40, 1)), np.arange(40) % 2
+        seen = []
+        attack = da.membership_attack(X, y, lambda view: seen.append(view) or np.zeros(40), k=1, games=4, targets=None)
+        for g, view in enumerate(seen):
+            assert not view.loss[attack.members[attack.games == g]].any()
+
+    def test_targets_alone_see_what_everybody_sees(self):
+        """Neighbour lists of a few targets are those of the whole population, duplicates included."""
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 3, (60, 2)).astype(float), rng.integers(0, 2, 60)
+        square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        for points, metric in ((X, "euclidean"), (square, "precomputed")):
+            seen = {}
+            for targets in (7, None):
+                views = []
+                da.membership_attack(
+                    points, y, lambda view, v=views: v.append(view) or np.zeros(len(view.loss)), k=3, metric=metric,
+                    games=1, targets=targets,
+                )  # fmt: skip
+                seen[targets] = views[0]
+            population = games_room._Population
+            game = games_room.make_game(points, y, None, None, metric=metric)
+            lists = {}
+            for asked in (np.array([3, 10, 59]), np.arange(60)):
+                found = np.empty((len(asked), 12), np.uint32)
+
+                def write(rows, nearest, found=found):
+                    found[rows] = nearest
+
+                population(game, asked).collect(12, write)
+                lists[len(asked)] = found
+            np.testing.assert_array_equal(lists[3], lists[60][[3, 10, 59]])
+            assert (lists[60] != np.arange(60)[:, None]).all()
+
+    def test_the_same_seed_plays_the_same_games(self):
+        X, y = population()
+        first = da.membership_attack(X, y, games=5, seed=3)
+        again = da.membership_attack(X, y, games=5, seed=3, n_jobs=2, memory=2**20)
+        assert first.values.tobytes() == again.values.tobytes()
+        assert first.members.tobytes() == again.members.tobytes()
+        other = da.membership_attack(X, y, games=5, seed=4)
+        assert first.members.tobytes() != other.members.tobytes()
+        # More games are the same games and more.
+        more = da.membership_attack(X, y, games=6, seed=3)
+        assert more.members[: len(first)].tobytes() == first.members.tobytes()
+
+    def test_lists_that_run_out_are_mended(self, monkeypatch):
+        X, y = population(60)
+        expected = da.membership_attack(X, y, games=3, targets=None).values
+        monkeypatch.setattr(games_room, "_ranks_for_half", lambda k, n: k)
+        assert da.membership_attack(X, y, games=3, targets=None).values.tobytes() == expected.tobytes()
+
+
+class TestScores:
+    def test_lira_is_the_ratio_of_two_gaussians(self):
+        from scipy.stats import norm
+
+        X, y = population(50)
+        seen = []
+
+        def spy(view):
+            seen.append(view)
+            return games_room._lira(view)
+
+        attack = da.membership_attack(X, y, spy, k=3, games=2, targets=None, shadows=10)
+        for g, view in enumerate(seen):
+
+            def variance(chosen, view=view):
+                each = [view.shadow_loss[t, chosen[t]].var() for t in range(50)]
+                count = chosen.sum(axis=1)
+                mean = np.mean([v for v, c in zip(each, count, strict=True) if c > 1])
+                return [(c * v + 8 * mean) / (c + 8) + 1 / 9 / 12 for v, c in zip(each, count, strict=True)]
+
+            inside, outside = variance(view.shadow_in), variance(~view.shadow_in)
+            for t in range(50):
+                chosen = view.shadow_in[t]
+                if not 0 < chosen.sum() < 10:
+                    continue
+                ratio = norm.logpdf(view.loss[t], view.shadow_loss[t, chosen].mean(), inside[t] ** 0.5) - norm.logpdf(
+                    view.loss[t], view.shadow_loss[t, ~chosen].mean(), outside[t] ** 0.5
+                )
+                assert attack.values[attack.games == g][t] == pytest.approx(ratio, abs=1e-6)
+
+    @pytest.mark.parametrize("k", [1, 2, 4])
+    def test_t_waka_equals_enumeration(self, k):
+        rng = np.random.default_rng(k)
+        X, y = rng.integers(0, 4, (10, 2)).astype(float), rng.integers(0, 3, 10)
+        seen = []
+        honest = games_room._KnnStage.play
+
+        def spy(self, rng, targets):
+            inside, view = honest(self, rng, targets)
+            seen.append(view)
+            return inside, view
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(games_room._KnnStage, "play", spy)
+            attack = da.membership_attack(X, y, "t-waka", k=k, games=4, targets=None)
+        for g, view in enumerate(seen):
+            for t in range(10):
+                distances = ((X - X[t]) ** 2).sum(axis=1)
+                order = [t, *(j for j in sorted(range(10), key=lambda j: (distances[j], j)) if j != t)]
+                match = [y[j] == y[t] for j in order]
+                loss = Fraction(round(view.loss[t] * k), k)
+                expected = oracle.target_waka(range(10), match, 0, k, loss)
+                assert attack.values[attack.games == g][t] == pytest.approx(float(expected), abs=1e-12)
+
+    def test_attacks_find_members_and_k_hides_them(self):
+        table = da.load_dataset("census")
+        for method in ("lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"):
+            near, far = (da.membership_attack(table, method=method, k=k, games=16).auc for k in (1, 15))
+            assert near > 0.55
+            assert near > far
+
+    def test_any_classifier_can_be_attacked(self):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.tree import DecisionTreeClassifier
+
+        X, y = population(200)
+        tree = da.membership_attack(X, y, model=DecisionTreeClassifier(random_state=0), games=6, shadows=12)
+        assert tree.auc > 0.7  # random labels are learned by heart
+        line = da.membership_attack(X, y, model=LogisticRegression(), games=6, shadows=12)
+        assert abs(line.auc - 0.5) < 0.15  # three numbers remember little
+        assert line.parameters["model"] == "LogisticRegression"
+        assert "k" not in line.parameters
+
+
+def test_success_rates_are_shares_of_right_answers():
+    attack = da.Attack(
+        np.array([1.0, -1.0, 1.0, 1.0]), np.array(["a", "b", "a", "b"]), np.array([True, False, False, True]), "x",
+        games=np.array([0, 0, 1, 1]),
+    )  # fmt: skip
+    names, rates = attack.success_rates(0.0)
+    assert dict(zip(names.tolist(), rates.tolist(), strict=True)) == {"a": 0.5, "b": 1.0}
+
+
+def test_low_rates_pool_games():
+    """Two games of two non-members each cannot show 30% false positives alone; together they can."""
+    scores = np.array([5.0, 1.0, 4.0, 0.0, 3.0, 2.5, 2.0, -1.0])
+    members = np.array([True, True, False, False] * 2)
+    attack = da.Attack(scores, np.arange(8), members, "x", games=np.repeat([0, 1], 4))
+    assert attack.tpr(0.3) == np.mean(scores[members] > 2.0)
+    assert attack.tpr(0.5) == 1.0
+
+
+class TestOnion:
+    def test_removing_the_exposed_is_scored_again(self, tmp_path):
+        table = da.load_dataset("census", n=500)
+        peeled = da.onion(table, k=1, games=10)
+        exposed = da.self_waka(table, k=1)
+        top = exposed.ids[np.argsort(-exposed.values, kind="stable")[:50]]
+        assert set(peeled.removed) == set(top)
+        assert len(peeled) == 450
+        assert not set(peeled.ids) & set(peeled.removed)
+        np.testing.assert_allclose(peeled.values, peeled.after - peeled.before)
+        gone = np.isin(table.ids, peeled.removed)
+        np.testing.assert_allclose(peeled.influence, da.waka_influence(table, removed=gone, k=1).values)
+        assert peeled.auc[1] < peeled.auc[0]
+        assert "AUC of the attack" in peeled.summary()
+        assert peeled.plot().get_xlabel() == "WaKA influence of the removal"
+        again = da.load_result(peeled.save(tmp_path / "o.json"))
+        assert isinstance(again, da.Onion)
+        assert again.values.tobytes() == peeled.values.tobytes()
+        assert again.removed.tolist() == peeled.removed.tolist()
+        assert again.auc == peeled.auc
+
+    @pytest.mark.parametrize("by", ["self_shapley", "success", "random"])
+    def test_every_way_to_choose(self, by):
+        peeled = da.onion(*population(120), by=by, share=0.2, k=1, games=4)
+        assert len(peeled.removed) == 24
+        assert peeled.by == by
+
+    def test_values_of_ones_own(self):
+        X, y = population(120)
+        peeled = da.onion(X, y, by=da.knn_shapley(X, y), k=1, games=3)
+        assert peeled.by == "knn_shapley"
+        with pytest.raises(da.InputError, match="by must hold a value for every record"):
+            da.onion(X, y, by=da.knn_shapley(X[:50], y[:50]), k=1, games=3)
+
+    def test_bad_arguments_are_named(self):
+        with pytest.raises(da.InputError, match="share must be"):
+            da.onion(*population(50), share=0)
+        with pytest.raises(da.InputError, match="by must be one of"):
+            da.onion(*population(50), by="age")
+
+
+class TestExposure:
+    values = da.Values(np.array([-1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), np.array(list("abcdefgh")), "worth")
+    shown = da.Values(np.array([8.0, 0.0, 7.0, 1.0, 2.0, 3.0, 4.0, 5.0]), np.array(list("abcdefgh")), "shown")
+
+    def test_four_quadrants(self, tmp_path):
+        joined = da.value_and_exposure(self.values, self.shown, low=0.25, high=0.75)
+        quadrants = dict(zip(joined.ids.tolist(), joined.quadrants.tolist(), strict=True))
+        assert quadrants["a"] == "delete first"
+        assert quadrants["b"] == "of little use"
+        assert quadrants["c"] == "protect"
+        assert set("defgh") == {name for name, q in quadrants.items() if q == "keep"}
+        assert joined.ids[joined.candidates()].tolist() == ["a"]
+        assert "delete first: 1 (12.5%)" in joined.summary()
+        again = da.load_result(joined.save(tmp_path / "e.parquet"))
+        assert isinstance(again, da.Exposure)
+        assert again.quadrants.tolist() == joined.quadrants.tolist()
+        assert len(joined.plot().get_legend().get_texts()) == 4
+
+    def test_records_are_joined_by_id(self):
+        rng = np.random.default_rng(0)
+        order = rng.permutation(8)[:6]
+        some = da.Values(self.shown.values[order], self.shown.ids[order], "shown")
+        joined = da.value_and_exposure(self.values, some)
+        assert joined.ids.tolist() == sorted(self.shown.ids[order].tolist())
+        for name, worth, shown in zip(joined.ids, joined.values, joined.exposure, strict=True):
+            assert (worth, shown) == (self.values.of(name), self.shown.of(name))
+        assert joined.notes[0].startswith("6 records are in both; 2 have a value only")
+
+    def test_an_attack_is_exposure_too(self):
+        X, y = population(100)
+        attack = da.membership_attack(X, y, k=1, games=6, targets=None)
+        joined = da.value_and_exposure(da.knn_shapley(X, y), attack)
+        np.testing.assert_array_equal(joined.exposure, attack.success_rates()[1])
+        assert joined.measure == "success rate of lira"
+
+    def test_strangers_are_refused(self):
+        other = da.Values(np.zeros(2), np.array(["x", "y"]), "other")
+        with pytest.raises(da.InputError, match="no record in common"):
+            da.value_and_exposure(self.values, other)
+        with pytest.raises(da.InputError, match="ids of different types"):
+            da.value_and_exposure(self.values, da.Values(np.zeros(2), np.arange(2), "other"))
+        with pytest.raises(da.InputError, match="exposure must be Values or an Attack"):
+            da.value_and_exposure(self.values, np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "guess"}, "method must be one of"),
+        ({"method": 3}, "method must be a name or a function"),
+        ({"k": 0}, "k must be"),
+        ({"k": 26}, "k=26 is more than half of the 50 records"),
+        ({"games": 0}, "games must be"),
+        ({"targets": 51}, "targets must be"),
+        ({"shadows": 64}, "shadows must be"),
+        ({"X": np.zeros((1, 2)), "y": [0]}, "one row|at least 4"),
+        ({"y": np.zeros(50, int)}, "one class only"),
+        ({"X": np.full((50, 50), np.nan), "metric": "precomputed"}, "finite"),
+        ({"method": lambda view: np.zeros(3)}, "scores of shape"),
+        ({"method": lambda view: np.full(len(view.loss), np.nan)}, "not a number in game 0"),
+        ({"method": "t-waka", "model": object()}, "is about k-NN"),
+        ({"model": object()}, "must have fit and predict_proba"),
+    ],
+)
+def test_bad_arguments_are_named(given, message):
+    X, y = population(50)
+    with pytest.raises(da.InputError, match=message):
+        da.membership_attack(**{"X": X, "y": y, "targets": 20} | given)
