@@ -221,3 +221,69 @@ def test_the_version_is_told():
 def test_the_installed_command_runs():
     told = subprocess.run([sys.executable, "-m", "datassay", "--version"], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == f"datassay {da.__version__}"
+
+
+def test_waka_on_the_command_line(files):
+    train = da.read_table("train.csv", label="income", id="id")
+    held = da.read_table("val.csv", like=train)
+    base = ["value", "train.csv", "--label", "income", "--id", "id", "-o", "w.json"]
+    assert (
+        run(*base, "--validation", "val.csv", "--method", "waka", "--variant", "removal", "--tau", "0.4").exit_code == 0
+    )
+    expected = da.waka(train, X_val=held, variant="removal", tau=0.4)
+    assert da.load_result("w.json").values.tobytes() == expected.values.tobytes()
+    shown = run(*base, "--method", "self-waka", "--k", "1")
+    assert da.load_result("w.json").values.tobytes() == da.self_waka(train, k=1).values.tobytes()
+    assert "Most exposed" in shown.output
+
+
+def test_an_attack_tells_who_is_exposed(files):
+    base = ["attack", "train.csv", "--label", "income", "--id", "id", "--k", "1", "--games", "6"]
+    shown = run(*base, "-o", "e.parquet", "--plot", "roc.svg", "--quadrants", "q.svg")
+    assert shown.exit_code == 0
+    assert "lira: 600 targets in 6 games" in shown.output
+    assert "delete first:" in shown.output
+    joined = da.load_result("e.parquet")
+    train = da.read_table("train.csv", label="income", id="id")
+    assert joined.exposure.tobytes() == da.self_waka(train, k=1).values.tobytes()
+    assert joined.values.tobytes() == da.knn_shapley(train, k=1).values.tobytes()
+    assert (files / "roc.svg").exists()
+    assert (files / "q.svg").exists()
+    everyone = run(*base, "--method", "t-waka", "--everyone", "-o", "e.json", "-q")
+    assert everyone.output == ""
+    attack = da.membership_attack(train, method="t-waka", k=1, games=6, targets=None)
+    rates = dict(zip(*(column.tolist() for column in attack.success_rates()), strict=True))
+    joined = da.load_result("e.json")
+    assert {i: e for i, e in zip(joined.ids.tolist(), joined.exposure.tolist(), strict=True)} == rates
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["attack", "train.csv"], "name the column to predict with --label"),
+        (
+            ["attack", "train.csv", "--label", "income", "--id", "id", "--k", "200"],
+            "k=200 is more than half of the 240",
+        ),
+        (["attack", "train.csv", "--label", "income", "--id", "id", "--shadows", "99"], "shadows must be"),
+        (["attack", "train.csv", "--label", "income", "--id", "id", "-o", "train.csv"], "is an input"),
+        (["attack", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'"),
+        (
+            ["value", "train.csv", "--label", "income", "--id", "id", "--method", "waka", "--tau", "0.3"],
+            "--tau is the threshold of",
+        ),
+        (
+            ["value", "train.csv", "--label", "income", "--id", "id", "--variant", "removal"],
+            "--variant does not apply to knn-shapley",
+        ),
+        (
+            ["value", "train.csv", "--label", "income", "--id", "id", "--method", "self-waka", "--split", "0.5"],
+            "self-waka values records for themselves",
+        ),
+    ],
+)
+def test_bad_attacks_are_one_clear_line(files, capsys, monkeypatch, arguments, said):
+    code, error = complain(capsys, monkeypatch, *arguments)
+    assert code == 2
+    assert said in error
+    assert len(error.strip().splitlines()) == 1

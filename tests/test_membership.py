@@ -88,25 +88,11 @@ class TestHarness:
         X, y = rng.integers(0, 3, (60, 2)).astype(float), rng.integers(0, 2, 60)
         square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         for points, metric in ((X, "euclidean"), (square, "precomputed")):
-            seen = {}
-            for targets in (7, None):
-                views = []
-                da.membership_attack(
-                    points, y, lambda view, v=views: v.append(view) or np.zeros(len(view.loss)), k=3, metric=metric,
-                    games=1, targets=targets,
-                )  # fmt: skip
-                seen[targets] = views[0]
-            population = games_room._Population
             game = games_room.make_game(points, y, None, None, metric=metric)
-            lists = {}
-            for asked in (np.array([3, 10, 59]), np.arange(60)):
-                found = np.empty((len(asked), 12), np.uint32)
-
-                def write(rows, nearest, found=found):
-                    found[rows] = nearest
-
-                population(game, asked).collect(12, write)
-                lists[len(asked)] = found
+            lists = {
+                len(asked): games_room.nearest_others(game, asked, 12)
+                for asked in (np.array([3, 10, 59]), np.arange(60))
+            }
             np.testing.assert_array_equal(lists[3], lists[60][[3, 10, 59]])
             assert (lists[60] != np.arange(60)[:, None]).all()
 

@@ -158,10 +158,14 @@ def membership_attack(
         raise InputError(f"k={k} is more than half of the {n} records, which is all that a model has")
     generators = [np.random.default_rng([seed, number]) for number in range(games)]
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
-    population = _Population(game, np.unique(np.concatenate(draws)))
     stage: Stage
-    stage = _KnnStage(population, k, shadows) if model is None else _FittedStage(game, model, shadows, seed)
-    score = _scorer(method, population, k) if isinstance(method, str) else method
+    if model is None:
+        alone = method in ("t-waka", "confidence")  # they need no shadow models
+        asked = np.unique(np.concatenate(draws))
+        stage = _KnnStage(game, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
+    else:
+        stage = _FittedStage(game, model, shadows, seed)
+    score = _scorer(method, stage, k) if isinstance(method, str) else method
     scores, members, about, numbers = [], [], [], []
     with Bar(progress, games, "games") as report:
         for number, (rng, drawn) in enumerate(zip(generators, draws, strict=True)):
@@ -211,53 +215,43 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
     return inside
 
 
-@dataclass(frozen=True, eq=False)
-class _Population:
-    """The records, and those among them that are ever asked about (in ascending order)."""
+def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> NDArray[np.uint32]:
+    """The ``limit`` nearest others of the records asked about, in ascending order of both."""
+    space = game.space
+    found = np.empty((len(asked), limit), np.uint32)
+    if len(asked) == space.n_train:
 
-    game: Game
-    asked: NDArray[np.intp]
+        def write(block: Ranked) -> None:
+            found[block.rows] = block.order
 
-    def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Where records are among those asked about."""
-        return np.searchsorted(self.asked, records)
+        collect(space, NearestRanking(limit), write, game.run)
+        return found
+    if isinstance(space, MatrixSpace):
+        some: AnySpace = replace(space, matrix=space.matrix[asked], excludes_self=False)
+    else:
+        assert isinstance(space, FeatureSpace)
+        some = replace(space, queries=space.queries[asked], excludes_self=False)
 
-    def collect(self, limit: int, write: Callable[[slice, NDArray[np.uint32]], None]) -> None:
-        """Hand over the ``limit`` nearest others of the records asked about, block by block."""
-        space = self.game.space
-        if len(self.asked) == space.n_train:
-            collect(space, NearestRanking(limit), lambda block: write(block.rows, block.order), self.game.run)
-            return
-        if isinstance(space, MatrixSpace):
-            some: AnySpace = replace(space, matrix=space.matrix[self.asked], excludes_self=False)
-        else:
-            assert isinstance(space, FeatureSpace)
-            some = replace(space, queries=space.queries[self.asked], excludes_self=False)
+    def write_others(block: Ranked) -> None:
+        own = block.order == asked[block.rows, None]
+        own[~own.any(axis=1), -1] = True  # too many duplicates come before it
+        found[block.rows] = block.order[~own].reshape(len(own), -1)
 
-        def without_self(block: Ranked) -> None:
-            own = block.order == self.asked[block.rows, None]
-            own[~own.any(axis=1), -1] = True  # too many duplicates come before it
-            write(block.rows, block.order[~own].reshape(len(own), -1))
-
-        collect(some, NearestRanking(limit + 1), without_self, self.game.run)
+    collect(some, NearestRanking(limit + 1), write_others, game.run)
+    return found
 
 
 class _KnnStage:
     """k-NN models of random halves: neighbour lists once, one word of bits a record."""
 
-    def __init__(self, population: _Population, k: int, shadows: int) -> None:
-        self.population, self.k, self.shadows = population, k, shadows
-        self.n = population.game.space.n_train
-        self.order = self._lists(_ranks_for_half(k, self.n - 1))
+    def __init__(self, game: Game, asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
+        self.game, self.asked, self.k, self.shadows = game, asked, k, shadows
+        self.n = game.space.n_train
+        self.order = nearest_others(game, asked, min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1))))
 
-    def _lists(self, limit: int) -> NDArray[np.uint32]:
-        order = np.empty((len(self.population.asked), limit), np.uint32)
-
-        def write(rows: slice, nearest: NDArray[np.uint32]) -> None:
-            order[rows] = nearest
-
-        self.population.collect(limit, write)
-        return order
+    def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows of the neighbour lists."""
+        return np.searchsorted(self.asked, records)
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
         """Draw the model and its shadows, and count votes."""
@@ -267,10 +261,10 @@ class _KnnStage:
         for place in range(1 + self.shadows):
             bits |= _half(rng, self.n).astype(np.uint64) << np.uint64(place)
         wrong = np.empty((len(targets), 1 + self.shadows), np.int32)
-        codes, rows = self.population.game.inputs.codes, self.population.place(targets)
+        codes, rows = self.game.inputs.codes, self.place(targets)
         while not kernels.count_wrong(self.order, rows, codes, targets, bits, self.k, wrong):
             # A list ran out before k members were found: next to impossible, and mended by longer lists.
-            self.order = self._lists(min(self.n - 1, 2 * self.order.shape[1]))
+            self.order = nearest_others(self.game, self.asked, min(self.n - 1, 2 * self.order.shape[1]))
         loss = wrong / self.k
         inside = (bits[targets, None] >> np.arange(1 + self.shadows, dtype=np.uint64)) & np.uint64(1) == 1
         return inside[:, 0], View(loss[:, 0], loss[:, 1:], inside[:, 1:], targets, 1 / self.k)
@@ -324,7 +318,12 @@ class _FittedStage:
         return inside[targets], view
 
 
-def _scorer(method: AttackName, population: _Population, k: int) -> CustomAttack:
+def _ranks_of(method: object, k: int, n: int) -> int:
+    """Neighbours that an attack looks at itself."""
+    return len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
+
+
+def _scorer(method: AttackName, stage: Stage, k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
     if method == "lira":
         return _lira
@@ -332,26 +331,18 @@ def _scorer(method: AttackName, population: _Population, k: int) -> CustomAttack
         return _lira_offline
     if method == "calibrated-confidence":
         return _calibrated
-    codes = population.game.inputs.codes
-    own = codes[population.asked]
+    assert isinstance(stage, _KnnStage)
+    codes = stage.game.inputs.codes
+    own = codes[stage.asked]
     if method == "confidence":
-        expected = np.empty(len(own))
+        expected = (codes[stage.order[:, :k]] != own[:, None]).mean(axis=1)
+        return lambda view: expected[stage.place(view.targets)] - view.loss
+    from datassay.attacks import kernels
 
-        def write(rows: slice, nearest: NDArray[np.uint32]) -> None:
-            expected[rows] = (codes[nearest] != own[rows, None]).mean(axis=1)
-
-        population.collect(k, write)
-        return lambda view: expected[population.place(view.targets)] - view.loss
-    chances, _ = rank_chances(k, population.game.space.n_train, T_WAKA_ERROR)
     table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
-
-    def fill(rows: slice, nearest: NDArray[np.uint32]) -> None:
-        from datassay.attacks import kernels
-
-        kernels.write_target_waka(nearest, codes, own[rows], chances, k, table[rows])
-
-    population.collect(max(1, len(chances) - 1), fill)
-    return lambda view: table[population.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
+    chances, _ = rank_chances(k, stage.n, T_WAKA_ERROR)
+    kernels.write_target_waka(stage.order, codes, own, chances, k, table)
+    return lambda view: table[stage.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
 def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:

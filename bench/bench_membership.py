@@ -1,0 +1,83 @@
+"""WaKA and membership attacks: against LiRA with scikit-learn models that are fitted again for every shadow."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import datassay as da
+from common import Row, stopwatch
+from datassay.data import prepare
+from datassay.neighbors import NearestRanking, Run, collect, make_space
+from datassay.value import rank_chances
+
+GAMES, SHADOWS, K = 48, 16, 5
+
+
+def refitted_lira(X: np.ndarray, y: np.ndarray, games: range) -> np.ndarray:
+    """The attack as it is usually written: a scikit-learn k-NN for the model and every shadow, all are targets."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    n = len(X)
+    scores = []
+    for game in games:
+        rng = np.random.default_rng([0, game])
+        losses, inside = np.empty((n, 1 + SHADOWS)), np.zeros((n, 1 + SHADOWS), bool)
+        for m in range(1 + SHADOWS):
+            inside[rng.permutation(n)[: n // 2], m] = True
+            model = KNeighborsClassifier(K, n_jobs=-1).fit(X[inside[:, m]], y[inside[:, m]])
+            losses[:, m] = 1 - model.predict_proba(X)[np.arange(n), y]
+        shadow, held = losses[:, 1:], inside[:, 1:]
+        both = []
+        for chosen in (held, ~held):
+            count = np.maximum(chosen.sum(axis=1), 1)
+            mean = np.where(chosen, shadow, 0).sum(axis=1) / count
+            variance = np.where(chosen, (shadow - mean[:, None]) ** 2, 0).sum(axis=1) / count + 1e-3
+            both.append(-0.5 * np.log(variance) - 0.5 * (losses[:, 0] - mean) ** 2 / variance)
+        scores.append(both[0] - both[1])
+    return np.concatenate(scores)
+
+
+def adult() -> da.Table:
+    """Adult, or a simulated census of the same size where it is not at hand."""
+    if os.environ.get("DATASSAY_DATA"):
+        return da.load_dataset("adult", label="income", ignore=["split", "fnlwgt"])
+    return da.census(48_842, seed=0)
+
+
+def run(peers: Path) -> list[Row]:
+    """Time and print."""
+    rows: list[Row] = []
+
+    def report(row: Row) -> None:
+        print(row, flush=True)
+        rows.append(row)
+
+    table = adult()
+    name = table.name
+    X = np.asarray(prepare(table, None).points)
+    y = np.unique(table.labels, return_inverse=True)[1]
+    da.self_waka(X[:500], y[:500])
+    seconds = stopwatch(lambda: da.self_waka(X, y, k=K, tolerance=1e-12), repeats=1)
+    space = make_space(X, None, "euclidean")
+    limit = len(rank_chances(K, len(X), 1e-12)[0]) - 1
+    search = stopwatch(lambda: collect(space, NearestRanking(limit), lambda block: None, Run(None, 2**29, None)), 1)
+    report(Row(f"self-WaKA of all {len(X):,} records of {name}, {X.shape[1]} features, to 1e-12", seconds, "s"))
+    report(Row("  share of it spent in the neighbour search", search / seconds, ""))
+
+    n = 10_000
+    rng = np.random.default_rng(0)
+    some = np.sort(rng.permutation(len(X))[:n])
+    X, y = np.ascontiguousarray(X[some]), y[some]
+    start = time.perf_counter()
+    few = 2
+    refitted_lira(X, y, range(few))
+    peer = (time.perf_counter() - start) / few * GAMES
+    print(f"{GAMES} games on {n:,} records of {name}, all of them targets, k = {K}:")
+    report(Row(f"  LiRA, {SHADOWS} refitted scikit-learn models ({few} games, scaled)", peer, "s"))
+    for method, wanted in (("t-waka", 100), ("lira", 20)):
+        ours = stopwatch(lambda: da.membership_attack(X, y, method, k=K, games=GAMES, targets=None), repeats=1)  # noqa: B023
+        report(Row(f"  datassay, {method}", ours, "s"))
+        report(Row(f"  refitted LiRA / datassay's {method}", peer / ours, "×", wanted))
+    return rows
