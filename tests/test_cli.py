@@ -254,7 +254,7 @@ def test_an_attack_tells_who_is_exposed(files):
     attack = da.membership_attack(train, method="t-waka", k=1, games=6, targets=None)
     rates = dict(zip(*(column.tolist() for column in attack.success_rates()), strict=True))
     joined = da.load_result("e.json")
-    assert {i: e for i, e in zip(joined.ids.tolist(), joined.exposure.tolist(), strict=True)} == rates
+    assert dict(zip(joined.ids.tolist(), joined.exposure.tolist(), strict=True)) == rates
 
 
 @pytest.mark.parametrize(
