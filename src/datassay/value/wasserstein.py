@@ -41,12 +41,11 @@ def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.fl
     return chances, None
 
 
-def check_k(k: object, n: int) -> int:
-    """k, if k others can be among n records: else no record displaces anybody."""
-    k = _checks.integer("k", k, at_least=1)
-    if k >= n:
-        raise InputError(f"k={k} must be less than the number of records ({n}): nobody is displaced from k places")
-    return k
+def _nobody(k: int, n: int) -> tuple[str, ...]:
+    """A note where no record can displace another: with k or fewer records everybody is among the k nearest."""
+    if k < n:
+        return ()
+    return (f"k={k} is not less than the number of records ({n}): nobody is displaced, and nothing moves",)
 
 
 def waka(
@@ -71,7 +70,7 @@ def waka(
     Parameters
     ----------
     X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress
-        As in :func:`datassay.knn_shapley`; k must be less than the number of records.
+        As in :func:`datassay.knn_shapley`; with k or fewer records nobody is displaced, and values are 0.
     variant
         ``"signed"``: the distance W₁ that a record moves the loss, positive where its label matches. ``"removal"``:
         of a match, only what it moves among the utilities above 1 − τ counts; for deciding what to remove.
@@ -89,12 +88,12 @@ def waka(
     >>> da.waka(X, y, [[0.1]], ["a"], k=1).values.tolist()
     [0.25, -0.125, 0.0]
     """
+    k = _checks.integer("k", k, at_least=1)
     _checks.choice("variant", variant, VARIANTS)
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
     )
-    k = check_k(k, game.n_players)
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
     most = [k - 1, k - 1]
@@ -115,7 +114,8 @@ def waka(
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
-    return game.result(game.mean(total), "waka", told, approximate(len(chances), error), error)
+    notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
+    return game.result(game.mean(total), "waka", told, notes, error)
 
 
 def self_waka(
@@ -141,10 +141,8 @@ def self_waka(
     >>> da.self_waka(X, y, k=1).values.tolist()
     [0.125, 0.125, 0.375]
     """
-    game = make_game(
-        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
-    )  # fmt: skip
-    k = check_k(k, game.space.n_train)
+    k = _checks.integer("k", k, at_least=1)
+    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     values = np.empty(game.space.n_train)
 
@@ -158,7 +156,8 @@ def self_waka(
     collect(game.space, NearestRanking(max(1, len(chances) - 1)), write, game.run)
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
-    return game.result(values, "self_waka", told, approximate(len(chances), error), error)
+    notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
+    return game.result(values, "self_waka", told, notes, error)
 
 
 def waka_influence(
@@ -187,10 +186,10 @@ def waka_influence(
     >>> da.waka_influence(X, y, removed=[1], k=1).values.tolist()  # the first record loses the one that vouched for it
     [0.1875, -0.125, -0.0625]
     """
+    k = _checks.integer("k", k, at_least=1)
     game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
     n = game.space.n_train
     gone = _removed(removed, n)
-    k = check_k(k, n - int(gone.sum()))
     chances, error = rank_chances(k, n, tolerance)
     values = np.zeros(n)
 
