@@ -7,8 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
-from datassay.cli.options import Metric, Missing, Scale, Text, column_list, load_table, refuse_inputs
+from datassay.cli.options import (
+    CategoricalOption,
+    IgnoreOption,
+    JobsOption,
+    LabelOption,
+    MemoryOption,
+    Metric,
+    Missing,
+    QuietOption,
+    Scale,
+    Text,
+    TextOption,
+    check_jobs,
+    column_list,
+    load_table,
+    refuse_inputs,
+)
 
 EXAMPLES = """
 Examples:
@@ -31,7 +46,7 @@ class Method(StrEnum):
 
 def attack(
     data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
-    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    label: LabelOption = None,
     method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.LIRA,
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
     metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.EUCLIDEAN,
@@ -42,13 +57,9 @@ def attack(
     ] = False,
     shadows: Annotated[int, typer.Option(help="Models of the attacker's own, at most 63.")] = 16,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: Annotated[
-        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
-    ] = "",
-    categorical: Annotated[
-        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
-    ] = "",
-    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.REFUSE,
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the median or a category, or refuse.")
     ] = Missing.IMPUTE,
@@ -65,9 +76,9 @@ def attack(
         Path | None, typer.Option(help="Draw value against exposure, the quadrants named: .svg, .png or .pdf.")
     ] = None,
     top: Annotated[int, typer.Option(help="How many candidates for deletion to list.", min=0)] = 10,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
-    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+    jobs: JobsOption = -1,
+    memory: MemoryOption = 512,
+    quiet: QuietOption = False,
 ) -> None:
     """Play membership games: who is exposed, how much, and is their record worth it?
 
@@ -83,8 +94,7 @@ def attack(
         if figure is not None:
             results.check_figure(figure)
     refuse_inputs([output, plot, quadrants], [data])
-    if jobs != -1 and jobs < 1:
-        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    check_jobs(jobs)
     table = load_table(
         data,
         label,

@@ -3,7 +3,9 @@
 import csv
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from datassay._errors import InputError
 
@@ -40,6 +42,26 @@ class Scale(StrEnum):
     STANDARD = "standard"
     MINMAX = "minmax"
     NONE = "none"
+
+
+# Options that mean the same in every command.
+LabelOption = Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")]
+IgnoreOption = Annotated[
+    str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
+]
+CategoricalOption = Annotated[
+    str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
+]
+TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
+MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+
+
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of threads that is none."""
+    if jobs != -1 and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
 
 
 def column_list(listed: str) -> list[str]:

@@ -9,7 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datassay._errors import InputError
-from datassay.cli.options import Metric, Missing, Scale, Text, as_number, column_list, load_table, refuse_inputs
+from datassay.cli.options import (
+    CategoricalOption,
+    IgnoreOption,
+    JobsOption,
+    LabelOption,
+    MemoryOption,
+    Metric,
+    Missing,
+    QuietOption,
+    Scale,
+    Text,
+    TextOption,
+    as_number,
+    check_jobs,
+    column_list,
+    load_table,
+    refuse_inputs,
+)
 
 if TYPE_CHECKING:
     from datassay.data import Table
@@ -50,7 +67,7 @@ class Release(StrEnum):
 
 def private_value(
     data: Annotated[str, typer.Argument(help="The private records: a CSV or Parquet file, or the name of a data set.")],
-    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    label: LabelOption = None,
     validation: Annotated[
         Path | None, typer.Option(help="PUBLIC file of validation records, no part of DATA, with the same columns.")
     ] = None,
@@ -92,13 +109,9 @@ def private_value(
     budget_epsilon: Annotated[float | None, typer.Option(help="Budget ε of a new ledger.")] = None,
     budget_delta: Annotated[float | None, typer.Option(help="Budget δ of a new ledger; --delta if left out.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies an owner.")] = None,
-    ignore: Annotated[
-        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
-    ] = "",
-    categorical: Annotated[
-        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
-    ] = "",
-    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.REFUSE,
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the public median or a category, or refuse.")
     ] = Missing.IMPUTE,
@@ -111,9 +124,9 @@ def private_value(
         Path | None, typer.Option(help="New folder for one small JSON file an owner: their value and the guarantee.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
-    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+    jobs: JobsOption = -1,
+    memory: MemoryOption = 512,
+    quiet: QuietOption = False,
 ) -> None:
     """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy."""
     from datassay import results
@@ -133,8 +146,7 @@ def private_value(
         raise InputError("--validation and --split cannot go together: one of them holds the public records")
     if validation is None and split is None:
         raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
-    if jobs != -1 and jobs < 1:
-        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    check_jobs(jobs)
     reading = {
         "ignore": column_list(ignore),
         "categorical": column_list(categorical),

@@ -8,7 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datassay._errors import InputError
-from datassay.cli.options import Metric, Missing, Scale, Text, as_number, column_list, load_table, refuse_inputs
+from datassay.cli.options import (
+    CategoricalOption,
+    IgnoreOption,
+    JobsOption,
+    LabelOption,
+    MemoryOption,
+    Metric,
+    Missing,
+    QuietOption,
+    Scale,
+    Text,
+    TextOption,
+    as_number,
+    check_jobs,
+    column_list,
+    load_table,
+    refuse_inputs,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +75,7 @@ class Variant(StrEnum):
 
 def value(
     data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
-    label: Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")] = None,
+    label: LabelOption = None,
     validation: Annotated[Path | None, typer.Option(help="File of validation records, with the same columns.")] = None,
     split: Annotated[
         float | None,
@@ -96,13 +113,9 @@ def value(
         float | None, typer.Option(help="Allow values to be off by as much, for speed; exact without.")
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: Annotated[
-        str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
-    ] = "",
-    categorical: Annotated[
-        str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
-    ] = "",
-    text: Annotated[Text, typer.Option(help="What to do with text columns.")] = Text.REFUSE,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.REFUSE,
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the training median or a category, or refuse.")
     ] = Missing.IMPUTE,
@@ -117,9 +130,9 @@ def value(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
     top: Annotated[int, typer.Option(help="How many of the best and worst records to list.", min=0)] = 5,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
-    memory: Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)] = 512,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+    jobs: JobsOption = -1,
+    memory: MemoryOption = 512,
+    quiet: QuietOption = False,
 ) -> None:
     """Tell what every record is worth: read a table, value its records, write and summarise the values."""
     from dataclasses import replace
@@ -135,8 +148,7 @@ def value(
     refuse_inputs([output, plot], [data, None if validation is None else str(validation)])
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the validation records")
-    if jobs != -1 and jobs < 1:
-        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+    check_jobs(jobs)
     if balance is not None:
         _checks.number("--balance", balance, above=0)
     aside = column_list(ignore)
