@@ -241,7 +241,7 @@ def test_an_attack_tells_who_is_exposed(files):
     base = ["attack", "train.csv", "--label", "income", "--id", "id", "--k", "1", "--games", "6"]
     shown = run(*base, "-o", "e.parquet", "--plot", "roc.svg", "--quadrants", "q.svg")
     assert shown.exit_code == 0
-    assert "lira: 600 targets in 6 games" in shown.output
+    assert "t-waka: 600 targets in 6 games" in shown.output
     assert "delete first:" in shown.output
     joined = da.load_result("e.parquet")
     train = da.read_table("train.csv", label="income", id="id")
@@ -265,7 +265,15 @@ def test_an_attack_tells_who_is_exposed(files):
             ["attack", "train.csv", "--label", "income", "--id", "id", "--k", "200"],
             "k=200 is more than half of the 240",
         ),
-        (["attack", "train.csv", "--label", "income", "--id", "id", "--shadows", "99"], "shadows must be"),
+        (
+            ["attack", "train.csv", "--label", "income", "--id", "id", "-m", "lira", "--shadows", "99"],
+            "shadows must be",
+        ),
+        (
+            ["attack", "train.csv", "--label", "income", "--id", "id", "--everyone", "--targets", "5"],
+            "leave out --targets",
+        ),
+        (["attack", "train.csv", "--label", "income", "--id", "id", "--targets", "500"], "targets must be"),
         (["attack", "train.csv", "--label", "income", "--id", "id", "-o", "train.csv"], "is an input"),
         (["attack", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'"),
         (

@@ -75,12 +75,22 @@ class TestHarness:
                 expected = (y[inside][near] != y[:, None]).mean(axis=1)
                 np.testing.assert_allclose(loss, expected, atol=1e-12)
 
-    def test_a_member_is_its_own_neighbour_whatever_its_duplicates(self):
-        X, y = np.zeros((40, 1)), np.arange(40) % 2
+    def test_duplicates_hide_a_member(self):
+        """Ties go to the smaller index, whoever is asked about: among identical records nothing can be told."""
+        X, y = np.zeros((200, 1)), np.random.default_rng(0).integers(0, 2, 200)
+        attack = da.membership_attack(X, y, lambda view: -view.loss, k=5, games=20, targets=None)
+        assert abs(attack.auc - 0.5) < 0.03
+
+    def test_losses_with_ties_are_those_of_a_stable_sort(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.integers(0, 3, 40)
         seen = []
-        attack = da.membership_attack(X, y, lambda view: seen.append(view) or np.zeros(40), k=1, games=4, targets=None)
+        attack = da.membership_attack(X, y, lambda view: seen.append(view) or np.zeros(40), k=3, games=3, targets=None)
         for g, view in enumerate(seen):
-            assert not view.loss[attack.members[attack.games == g]].any()
+            inside = np.flatnonzero(attack.members[attack.games == g])
+            for t in range(40):
+                order = inside[np.argsort(((X[inside] - X[t]) ** 2).sum(axis=1), kind="stable")]
+                assert view.loss[t] == pytest.approx(np.mean(y[order[:3]] != y[t]))
 
     def test_targets_alone_see_what_everybody_sees(self):
         """Neighbour lists of a few targets are those of the whole population, duplicates included."""
@@ -90,7 +100,7 @@ class TestHarness:
         for points, metric in ((X, "euclidean"), (square, "precomputed")):
             game = games_room.make_game(points, y, None, None, metric=metric)
             lists = {
-                len(asked): games_room.nearest_others(game, asked, 12)
+                len(asked): games_room.nearest_others(game, asked, 12)[0]
                 for asked in (np.array([3, 10, 59]), np.arange(60))
             }
             np.testing.assert_array_equal(lists[3], lists[60][[3, 10, 59]])
@@ -198,13 +208,28 @@ def test_success_rates_are_shares_of_right_answers():
     assert dict(zip(names.tolist(), rates.tolist(), strict=True)) == {"a": 0.5, "b": 1.0}
 
 
-def test_low_rates_pool_games():
+def test_rates_pool_games_and_never_fall():
     """Two games of two non-members each cannot show 30% false positives alone; together they can."""
     scores = np.array([5.0, 1.0, 4.0, 0.0, 3.0, 2.5, 2.0, -1.0])
     members = np.array([True, True, False, False] * 2)
     attack = da.Attack(scores, np.arange(8), members, "x", games=np.repeat([0, 1], 4))
     assert attack.tpr(0.3) == np.mean(scores[members] > 2.0)
-    assert attack.tpr(0.5) == 1.0
+    found = [attack.tpr(rate) for rate in np.linspace(0, 1, 21)]
+    assert found == sorted(found)
+    for wrong in (-1, 1.1, "x", np.nan):
+        for ask in (attack.tpr, attack.spread, attack.interval):
+            with pytest.raises(da.InputError, match="fpr must be"):
+                ask(wrong)
+
+
+def test_a_model_that_draws_does_so_by_the_seed():
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = population(80)
+    first, again = (
+        da.membership_attack(X, y, model=RandomForestClassifier(3), games=2, shadows=4, seed=5).values for _ in range(2)
+    )
+    assert first.tobytes() == again.tobytes()
 
 
 class TestOnion:
@@ -246,6 +271,10 @@ class TestOnion:
             da.onion(*population(50), share=0)
         with pytest.raises(da.InputError, match="by must be one of"):
             da.onion(*population(50), by="age")
+        with pytest.raises(da.InputError, match="by must be Values, or one of"):
+            da.onion(*population(50), by=np.zeros(50))
+        with pytest.raises(da.InputError, match="share=0.99 removes"):
+            da.onion(*population(50), share=0.99)
 
 
 class TestExposure:
@@ -283,6 +312,21 @@ class TestExposure:
         np.testing.assert_array_equal(joined.exposure, attack.success_rates()[1])
         assert joined.measure == "success rate of lira"
 
+    def test_where_all_are_alike_nobody_is_deleted(self):
+        flat = da.Values(np.zeros(8), self.values.ids, "flat")
+        for joined in (da.value_and_exposure(flat, self.shown), da.value_and_exposure(self.values, flat)):
+            assert len(joined.candidates()) == 0
+            assert joined.correlation() == 0.0
+
+    def test_how_they_were_obtained_is_kept(self, tmp_path):
+        X, y = population(60)
+        attack = da.membership_attack(X, y, k=1, games=2, targets=None, seed=4)
+        joined = da.value_and_exposure(da.knn_shapley(X, y, k=3), attack)
+        again = da.load_result(joined.save(tmp_path / "e.json"))
+        told = again.parameters
+        assert (told["value k"], told["exposure k"], told["exposure seed"]) == (3, 1, 4)
+        assert "a record was attacked in 2 games" in again.notes[-1]
+
     def test_strangers_are_refused(self):
         other = da.Values(np.zeros(2), np.array(["x", "y"]), "other")
         with pytest.raises(da.InputError, match="no record in common"):
@@ -310,6 +354,9 @@ class TestExposure:
         ({"method": lambda view: np.full(len(view.loss), np.nan)}, "not a number in game 0"),
         ({"method": "t-waka", "model": object()}, "is about k-NN"),
         ({"model": object()}, "must have fit and predict_proba"),
+        ({"model": dict}, "must have fit and predict_proba"),
+        ({"model": 3, "metric": "precomputed", "X": np.ones((50, 50))}, "model needs features"),
+        ({"method": lambda view: ["a"] * 20}, "must return one number for each target"),
     ],
 )
 def test_bad_arguments_are_named(given, message):

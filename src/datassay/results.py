@@ -212,7 +212,9 @@ class Values:
             ax.legend(title="class", frameon=False)
         ax.axvline(0, color="black", linewidth=0.8)
         share = float((self.values < 0).mean())
-        ax.set_title(f"{share:.1%} of {len(self):,} records have a negative value", loc="left")
+        signed = _READINGS.get(self.method, _Reading()).sign
+        negative = f"{share:.1%} of {len(self):,} records have a negative value"
+        ax.set_title(negative if signed else f"{len(self):,} records", loc="left")
         ax.set_xlabel(f"value by {self.method}")
         ax.set_ylabel("records")
         ax.spines[["top", "right"]].set_visible(False)

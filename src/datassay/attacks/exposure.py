@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.attacks.result import Attack
-from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import FrameKind, Parameter, Values, check_axes, frozen, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +35,8 @@ class Exposure:
         One entry per record.
     low_value, high_exposure
         Where the lines are: values up to the one are low, exposures from the other on are high.
-    method, measure
-        What the value and the exposure are.
+    method, measure, parameters, notes
+        What the value and the exposure are, and how they were obtained.
     """
 
     values: NDArray[np.float64]
@@ -45,12 +46,14 @@ class Exposure:
     high_exposure: float
     method: str
     measure: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
 
     def __post_init__(self) -> None:
         for name in ("values", "exposure", "ids"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,7 +64,9 @@ class Exposure:
     @property
     def quadrants(self) -> NDArray[np.str_]:
         """The name of each record's quadrant."""
-        low, exposed = self.values <= self.low_value, self.exposure >= self.high_exposure
+        # Where all are alike nobody is low, and nobody is high.
+        low = (self.values <= self.low_value) & (self.values < self.values.max())
+        exposed = (self.exposure >= self.high_exposure) & (self.exposure > self.exposure.min())
         return np.asarray(np.array(QUADRANTS)[2 * ~low + ~exposed])
 
     def candidates(self, count: int = 20) -> NDArray[np.intp]:
@@ -74,6 +79,8 @@ class Exposure:
         """Spearman's rank correlation of value and exposure."""
         from scipy.stats import spearmanr
 
+        if np.ptp(self.values) == 0 or np.ptp(self.exposure) == 0:
+            return 0.0
         return float(spearmanr(self.values, self.exposure).statistic)
 
     def summary(self, count: int = 10) -> str:
@@ -126,6 +133,7 @@ class Exposure:
             "high_exposure": self.high_exposure,
             "method": self.method,
             "measure": self.measure,
+            "parameters": dict(self.parameters),
             "notes": list(self.notes),
             "version": self.version,
         }
@@ -142,6 +150,7 @@ def load_exposure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.ge
         high_exposure=float(header["high_exposure"]),
         method=str(header["method"]),
         measure=str(header["measure"]),
+        parameters=header["parameters"],
         notes=tuple(map(str, header["notes"])),
         version=str(header["version"]),
     )
@@ -184,9 +193,14 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         raise InputError("values and exposure have no record in common; they are joined by id")
     order = np.argsort(here)  # in the order of the values
     here, there = here[order], there[order]
-    notes: tuple[str, ...] = ()
+    notes = tuple(dict.fromkeys((*values.notes, *exposure.notes)))
+    if isinstance(exposure, Attack):
+        played = len(exposure) / len(ids)
+        if played < 20:
+            notes = (*notes, f"success rates are rough: a record was attacked in {played:.3g} games on average")
     if len(shared) < max(len(values), len(ids)):
         notes = (
+            *notes,
             f"{len(shared):,} records are in both; {len(values) - len(shared):,} have a value only and "
             f"{len(ids) - len(shared):,} an exposure only",
         )
@@ -199,5 +213,8 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         float(np.quantile(open_to, high)),
         values.method,
         measure,
+        {f"value {name}": told for name, told in values.parameters.items()}
+        | {f"exposure {name}": told for name, told in (exposure.parameters or {}).items()}
+        | {"exposure seed": exposure.seed},
         notes,
     )

@@ -58,11 +58,11 @@ def add_joining_shapley(order, distances, codes, label, sets, wanted, k_alone, k
 
 
 @kernel
-def count_wrong(order, rows, codes, targets, bits, k, wrong):
+def count_wrong(order, ahead, rows, codes, targets, bits, k, wrong):
     """wrong[t, m] = wrong labels among the k nearest of target t in model m: bit m of ``bits`` says who is in it.
 
-    ``rows[t]`` is the target's row of neighbours. A target that is in the model is its own nearest one. Returns False
-    if a neighbour list was too short.
+    ``rows[t]`` is the target's row of neighbours; a target that is in the model comes after ahead[row] of them. Returns
+    False if a neighbour list was too short.
     """
     models = wrong.shape[1]
     for t in range(targets.shape[0]):
@@ -71,16 +71,21 @@ def count_wrong(order, rows, codes, targets, bits, k, wrong):
             place = np.uint64(m)
             votes = 0
             against = 0
-            if (bits[i] >> place) & np.uint64(1):
-                votes = 1
+            own = ahead[rows[t]] if (bits[i] >> place) & np.uint64(1) else -1
             r = 0
             while votes < k and r < order.shape[1]:
+                if r == own:
+                    votes += 1
+                    own = -1
+                    continue
                 j = order[rows[t], r]
                 if (bits[j] >> place) & np.uint64(1):
                     votes += 1
                     if codes[j] != codes[i]:
                         against += 1
                 r += 1
+            if votes < k and r == own:
+                votes += 1
             if votes < k:
                 return False
             wrong[t, m] = against

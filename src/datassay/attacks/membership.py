@@ -3,7 +3,7 @@
 A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
 on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
 who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
-neighbours whose bit is set, the record itself coming first if it is in (SPEC §7).
+neighbours whose bit is set, the record itself among them if it is in (SPEC §7); ties go to the smaller index.
 """
 
 from collections.abc import Callable
@@ -140,18 +140,22 @@ def membership_attack(
         _checks.choice("method", method, ATTACKS)
         if model is not None and method in ("t-waka", "confidence"):
             raise InputError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
-    elif not callable(method):
+    if model is not None and metric == "precomputed":
+        raise InputError("model needs features, not distances")
+    if not isinstance(method, str) and not callable(method):
         raise InputError(f"method must be a name or a function, got {type(method).__name__}")
     k = _checks.integer("k", k, at_least=1)
     games = _checks.integer("games", games, at_least=1)
-    shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
+    alone = model is None and method in ("t-waka", "confidence")  # they need no shadow models
+    if not alone:
+        shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
     seed = _checks.integer("seed", seed, at_least=0)
     game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory)
     n = game.space.n_train
     if n < 4:
         raise InputError(f"a security game needs at least 4 records, got {n}")
     if targets is not None:
-        targets = _checks.integer("targets", targets, at_least=2, at_most=n)
+        targets = _checks.integer("targets", min(100, n) if targets == 100 else targets, at_least=2, at_most=n)
     if len(game.inputs.classes) < 2:
         raise InputError("there is one class only: every model is right about every record, and nothing can be told")
     if model is None and k > n // 2:
@@ -160,7 +164,6 @@ def membership_attack(
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
     stage: Stage
     if model is None:
-        alone = method in ("t-waka", "confidence")  # they need no shadow models
         asked = np.unique(np.concatenate(draws))
         stage = _KnnStage(game, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
     else:
@@ -170,7 +173,10 @@ def membership_attack(
     with Bar(progress, games, "games") as report:
         for number, (rng, drawn) in enumerate(zip(generators, draws, strict=True)):
             inside, view = stage.play(rng, drawn)
-            given = np.asarray(score(view), np.float64)
+            try:
+                given = np.asarray(score(view), np.float64)
+            except ValueError:
+                raise InputError("the attack must return one number for each target") from None
             if given.shape != drawn.shape:
                 raise InputError(f"the attack returned scores of shape {given.shape} for {len(drawn)} targets")
             if np.isnan(given).any():
@@ -215,30 +221,27 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
     return inside
 
 
-def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> NDArray[np.uint32]:
-    """The ``limit`` nearest others of the records asked about, in ascending order of both."""
+def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The ``limit`` nearest others of the records asked about, and how many of them come before the record itself.
+
+    A record is at distance zero from itself, and ties go to the smaller index: duplicates may come before it.
+    """
     space = game.space
-    found = np.empty((len(asked), limit), np.uint32)
-    if len(asked) == space.n_train:
-
-        def write(block: Ranked) -> None:
-            found[block.rows] = block.order
-
-        collect(space, NearestRanking(limit), write, game.run)
-        return found
     if isinstance(space, MatrixSpace):
         some: AnySpace = replace(space, matrix=space.matrix[asked], excludes_self=False)
     else:
         assert isinstance(space, FeatureSpace)
         some = replace(space, queries=space.queries[asked], excludes_self=False)
+    found, ahead = np.empty((len(asked), limit), np.uint32), np.empty(len(asked), np.int64)
 
-    def write_others(block: Ranked) -> None:
+    def write(block: Ranked) -> None:
         own = block.order == asked[block.rows, None]
-        own[~own.any(axis=1), -1] = True  # too many duplicates come before it
+        ahead[block.rows] = np.where(own.any(axis=1), own.argmax(axis=1), limit)
+        own[~own.any(axis=1), -1] = True  # all of these come before it
         found[block.rows] = block.order[~own].reshape(len(own), -1)
 
-    collect(some, NearestRanking(limit + 1), write_others, game.run)
-    return found
+    collect(some, NearestRanking(limit + 1), write, game.run)
+    return found, ahead
 
 
 class _KnnStage:
@@ -247,7 +250,8 @@ class _KnnStage:
     def __init__(self, game: Game, asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
         self.game, self.asked, self.k, self.shadows = game, asked, k, shadows
         self.n = game.space.n_train
-        self.order = nearest_others(game, asked, min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1))))
+        limit = min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1)))
+        self.order, self.ahead = nearest_others(game, asked, limit)
 
     def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of the neighbour lists."""
@@ -262,9 +266,10 @@ class _KnnStage:
             bits |= _half(rng, self.n).astype(np.uint64) << np.uint64(place)
         wrong = np.empty((len(targets), 1 + self.shadows), np.int32)
         codes, rows = self.game.inputs.codes, self.place(targets)
-        while not kernels.count_wrong(self.order, rows, codes, targets, bits, self.k, wrong):
+        while not kernels.count_wrong(self.order, self.ahead, rows, codes, targets, bits, self.k, wrong):
             # A list ran out before k members were found: next to impossible, and mended by longer lists.
-            self.order = nearest_others(self.game, self.asked, min(self.n - 1, 2 * self.order.shape[1]))
+            longer = min(self.n - 1, 2 * self.order.shape[1])
+            self.order, self.ahead = nearest_others(self.game, self.asked, longer)
         loss = wrong / self.k
         inside = (bits[targets, None] >> np.arange(1 + self.shadows, dtype=np.uint64)) & np.uint64(1) == 1
         return inside[:, 0], View(loss[:, 0], loss[:, 1:], inside[:, 1:], targets, 1 / self.k)
@@ -287,14 +292,14 @@ class _FittedStage:
 
     def __init__(self, game: Game, model: Classifier, shadows: int, seed: int) -> None:
         self.game, self.model = game, model
-        if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
             raise InputError(
                 f"model must have fit and predict_proba, as scikit-learn's have; got {type(model).__name__}"
             )
         self.points = np.asarray(game.inputs.points)
-        rng = np.random.default_rng([seed, 2**32])
+        self.rng = np.random.default_rng([seed, 2**32])
         n = game.space.n_train
-        self.inside = np.stack([_half(rng, n) for _ in range(shadows)], axis=1)
+        self.inside = np.stack([_half(self.rng, n) for _ in range(shadows)], axis=1)
         self.loss = np.stack([self._losses(inside, np.arange(n)) for inside in self.inside.T], axis=1)
 
     def _losses(self, inside: NDArray[np.bool_], targets: NDArray[np.intp]) -> Floats:
@@ -303,13 +308,19 @@ class _FittedStage:
 
         codes = self.game.inputs.codes
         model = clone(self.model)
-        model.fit(self.points[inside], codes[inside])
+        settings = model.get_params() if hasattr(model, "get_params") else {}
+        if "random_state" in settings and settings["random_state"] is None:  # the seed is that of all draws
+            model.set_params(random_state=int(self.rng.integers(2**31)))
+        try:
+            model.fit(self.points[inside], codes[inside])
+        except ValueError as error:
+            raise InputError(f"the model cannot be fitted to half of the records: {error}") from None
         place = np.full(len(self.game.inputs.classes), -1)
         place[model.classes_.astype(np.intp)] = np.arange(len(model.classes_))
         chances = model.predict_proba(self.points[targets])
         at = place[codes[targets]]
         right = np.where(at >= 0, chances[np.arange(len(targets)), at], 0.0)
-        right = np.clip(right, 1e-12, 1 - 1e-12)
+        right = np.clip(right, 1e-4, 1 - 1e-4)  # chances of 0 and 1 are a coarse model's, and no certainty
         return np.asarray(np.log1p(-right) - np.log(right))
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import DEFAULT_MEMORY, Progress
-from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import FrameKind, Parameter, Values, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import self_shapley, self_waka, waka_influence
 
 if TYPE_CHECKING:
@@ -53,11 +54,14 @@ class Onion:
     tpr: tuple[float, float]
     by: str
     k: int
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     version: str = __version__
 
     def __post_init__(self) -> None:
         for name in ("values", "ids", "before", "after", "influence", "removed"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -116,7 +120,8 @@ class Onion:
         """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
         header = {
             "kind": "onion", "by": self.by, "k": self.k, "auc": list(self.auc), "tpr": list(self.tpr),
-            "removed": self.removed.tolist(), "version": self.version,
+            "removed": self.removed.tolist(), "parameters": dict(self.parameters), "notes": list(self.notes),
+            "version": self.version,
         }  # fmt: skip
         return save_columns(path, header, self._columns())
 
@@ -134,6 +139,8 @@ def load_onion(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.gener
         tpr=(float(header["tpr"][0]), float(header["tpr"][1])),
         by=str(header["by"]),
         k=int(header["k"]),
+        parameters=header["parameters"],
+        notes=tuple(map(str, header["notes"])),
         version=str(header["version"]),
     )
 
@@ -167,12 +174,17 @@ def onion(
     40
     """
     share = _checks.number("share", share, above=0, below=1)
+    if not isinstance(by, Values | str):
+        raise InputError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     if not isinstance(by, Values):
         _checks.choice("by", by, get_args(PeelBy))
     run = {"n_jobs": n_jobs, "memory": memory, "progress": progress}
     settings = {"k": k, "metric": metric, "games": games, "targets": None, "shadows": shadows, "seed": seed, **run}
     inputs = prepare(X, y, ids=ids)
     n = len(inputs.labels)
+    out = max(1, round(share * n))
+    if n - out < 4:
+        raise InputError(f"share={share:g} removes {out} of {n} records, and the games need 4 of those that remain")
     first = membership_attack(X, y, "lira", ids=ids, **settings)  # type: ignore[arg-type]
     before = _by_record(first, inputs.ids)
     if isinstance(by, Values):
@@ -188,7 +200,9 @@ def onion(
     else:
         score, name = np.random.default_rng([seed, 2**33]).random(n), by
     gone = np.zeros(n, bool)
-    gone[np.argsort(-score, kind="stable")[: max(1, round(share * n))]] = True
+    gone[np.argsort(-score, kind="stable")[:out]] = True
+    if len(np.unique(inputs.codes[~gone])) < 2:
+        raise InputError(f"removing the top {share:.0%} by {name} leaves one class only; give a smaller share")
     influence = waka_influence(X, y, gone, k=k, metric=metric, n_jobs=n_jobs, memory=memory).values
     kept = np.flatnonzero(~gone)
     points = np.asarray(inputs.points)
@@ -206,6 +220,8 @@ def onion(
         (first.tpr(0.05), second.tpr(0.05)),
         name,
         k,
+        {**(first.parameters or {}), "share": share, "seed": seed},
+        first.notes,
     )
 
 

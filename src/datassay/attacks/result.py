@@ -52,17 +52,8 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
 _Game = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
-def _too_few(games: list[_Game], fpr: float) -> bool:
-    """Whether a single game's non-members cannot show this false-positive rate."""
-    return len(games) > 1 and fpr > 0 and fpr * min(int((~members).sum()) for _, members in games) < 1
-
-
 def _pooled(games: list[_Game]) -> _Game:
     return np.concatenate([scores for scores, _ in games]), np.concatenate([members for _, members in games])
-
-
-def _mean_tpr(games: list[_Game], fpr: float) -> float:
-    return float(np.mean([tpr_at(*game, fpr) for game in games]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +113,15 @@ class Attack:
         return float(np.mean([auc(*game) for game in self._by_game()]))
 
     def tpr(self, fpr: float) -> float:
-        """Share of members found when at most ``fpr`` of the non-members are accused, the mean over games.
+        """Share of members found when at most ``fpr`` of the non-members are accused, all games taken together.
 
-        Where the games have too few non-members for so low a rate each, all of them are taken together.
+        A single game has too few non-members to show a low rate.
         """
-        fpr = _checks.number("fpr", fpr, at_least=0, at_most=1)
-        games = self._by_game()
-        return tpr_at(*_pooled(games), fpr) if _too_few(games, fpr) else _mean_tpr(games, fpr)
+        return tpr_at(self.values, self.members, _checks.number("fpr", fpr, at_least=0, at_most=1))
 
     def spread(self, fpr: float | None = None) -> float:
         """Standard deviation over games of the AUC, or of the true-positive rate at ``fpr``."""
+        fpr = fpr if fpr is None else _checks.number("fpr", fpr, at_least=0, at_most=1)
         return float(np.std([auc(*game) if fpr is None else tpr_at(*game, fpr) for game in self._by_game()]))
 
     def interval(
@@ -143,13 +133,14 @@ class Attack:
         """
         confidence = _checks.number("confidence", confidence, above=0, below=1)
         repeats = _checks.integer("repeats", repeats, at_least=10)
+        fpr = fpr if fpr is None else _checks.number("fpr", fpr, at_least=0, at_most=1)
         rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
         games = self._by_game()
 
         def measure(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
             return auc(scores, members) if fpr is None else tpr_at(scores, members, fpr)
 
-        if len(games) > 1 and fpr is not None and _too_few(games, fpr):
+        if len(games) > 1 and fpr is not None:
             drawn = np.array(
                 [
                     tpr_at(*_pooled([games[g] for g in rng.integers(0, len(games), len(games))]), fpr)
@@ -176,6 +167,7 @@ class Attack:
         is as often as there are members. Targets of every game (``targets=None``) give the best estimates.
         """
         assert self.games is not None
+        threshold = threshold if threshold is None else _checks.number("threshold", threshold)
         guess = np.zeros(len(self), bool)
         for g in np.unique(self.games):
             rows = self.games == g

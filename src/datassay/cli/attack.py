@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from datassay._errors import InputError
 from datassay.cli.options import (
     CategoricalOption,
     IgnoreOption,
@@ -30,7 +31,7 @@ Examples:
 
   datassay attack people.csv --label income --id person -o exposure.parquet
 
-  datassay attack census --method t-waka --k 1 --everyone --quadrants quadrants.svg
+  datassay attack census --method lira --k 1 --everyone --quadrants quadrants.svg
 """
 
 
@@ -47,11 +48,11 @@ class Method(StrEnum):
 def attack(
     data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
     label: LabelOption = None,
-    method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.LIRA,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.T_WAKA,
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
     metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.EUCLIDEAN,
     games: Annotated[int, typer.Option(help="Games to play; in each, half of the records are the model's.")] = 48,
-    targets: Annotated[int, typer.Option(help="Records attacked in each game.")] = 100,
+    targets: Annotated[int | None, typer.Option(help="Records attacked in each game (100, or all there are).")] = None,
     everyone: Annotated[
         bool, typer.Option("--everyone", help="Attack every record in every game: exposure is then its success rate.")
     ] = False,
@@ -95,6 +96,8 @@ def attack(
             results.check_figure(figure)
     refuse_inputs([output, plot, quadrants], [data])
     check_jobs(jobs)
+    if everyone and targets is not None:
+        raise InputError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(
         data,
         label,
@@ -115,7 +118,7 @@ def attack(
         table,
         method=method.value,
         games=games,
-        targets=None if everyone else min(targets, len(table)),
+        targets=None if everyone else 100 if targets is None else targets,
         shadows=shadows,
         seed=seed,
         **run,

@@ -91,6 +91,8 @@ def _from_tables(
     points, notes = encoder.transform(train)
     notes = (*train.notes, *notes)
     labels = as_labels("y", train.labels if y is None else y)
+    if len(labels) != len(train):
+        raise InputError(f"y has {len(labels)} labels for the {len(train)} rows of {train.name}")
     points_val: object | None = None
     labels_val = labels
     if validation is not None:

@@ -190,7 +190,11 @@ def waka_influence(
     game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
     n = game.space.n_train
     gone = _removed(removed, n)
-    chances, error = rank_chances(k, n, tolerance)
+    if not isinstance(exact, bool):
+        raise InputError(f"exact must be True or False, got {exact!r}")
+    # A difference of two values, each of which may be off by half as much.
+    half = None if tolerance is None else _checks.number("tolerance", tolerance, above=0) / 2
+    chances, error = rank_chances(k, n, half)
     values = np.zeros(n)
 
     def write(block: Ranked) -> None:
@@ -230,6 +234,8 @@ def _without(
 
 def _removed(removed: Sequence[int] | NDArray[np.generic], n: int) -> NDArray[np.bool_]:
     given = np.asarray(removed)
+    if given.ndim != 1:
+        raise InputError("removed must be a list of positions, or a Boolean mask")
     gone = np.zeros(n, bool)
     if given.dtype == bool:
         if given.shape != (n,):
