@@ -15,12 +15,12 @@ from datassay.value import rank_chances
 GAMES, SHADOWS, K = 48, 16, 5
 
 
-def refitted_lira(X: np.ndarray, y: np.ndarray, games: range) -> np.ndarray:
+def refitted_lira(X: np.ndarray, y: np.ndarray, games: range) -> tuple[np.ndarray, np.ndarray]:
     """The attack as it is usually written: a scikit-learn k-NN for the model and every shadow, all are targets."""
     from sklearn.neighbors import KNeighborsClassifier
 
     n = len(X)
-    scores = []
+    scores, members = [], []
     for game in games:
         rng = np.random.default_rng([0, game])
         losses, inside = np.empty((n, 1 + SHADOWS)), np.zeros((n, 1 + SHADOWS), bool)
@@ -36,7 +36,8 @@ def refitted_lira(X: np.ndarray, y: np.ndarray, games: range) -> np.ndarray:
             variance = np.where(chosen, (shadow - mean[:, None]) ** 2, 0).sum(axis=1) / count + 1e-3
             both.append(-0.5 * np.log(variance) - 0.5 * (losses[:, 0] - mean) ** 2 / variance)
         scores.append(both[0] - both[1])
-    return np.concatenate(scores)
+        members.append(inside[:, 0])
+    return np.concatenate(scores), np.concatenate(members)
 
 
 def adult() -> da.Table:
@@ -72,10 +73,14 @@ def run(peers: Path) -> list[Row]:
     X, y = np.ascontiguousarray(X[some]), y[some]
     start = time.perf_counter()
     few = 2
-    refitted_lira(X, y, range(few))
+    theirs, members = refitted_lira(X, y, range(few))
     peer = (time.perf_counter() - start) / few * GAMES
     print(f"{GAMES} games on {n:,} records of {name}, all of them targets, k = {K}:")
     report(Row(f"  LiRA, {SHADOWS} refitted scikit-learn models ({few} games, scaled)", peer, "s"))
+    same = da.membership_attack(X, y, "lira", k=K, games=few, targets=None)
+    assert (same.members == members).all(), "the games are not the same"
+    report(Row("  AUC of refitted LiRA, in these games", da.Attack(theirs, same.ids, members, "refitted").auc, ""))
+    report(Row("  AUC of datassay's LiRA, in the same games", same.auc, ""))
     for method, wanted in (("t-waka", 100), ("lira", 20)):
         ours = stopwatch(lambda: da.membership_attack(X, y, method, k=K, games=GAMES, targets=None), repeats=1)  # noqa: B023
         report(Row(f"  datassay, {method}", ours, "s"))

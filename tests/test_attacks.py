@@ -176,7 +176,8 @@ class TestAttack:
             assert (again.seed, dict(again.parameters)) == (2, {"k": 3})
         assert list(attack.to_frame("pandas").columns) == ["id", "score", "member", "game"]
         assert "AUC 0." in attack.summary()
-        assert "Members found at 0.1% false positives" in attack.summary()
+        assert "Members found at 1.0% false positives" in attack.summary()
+        assert "There are too few non-members to show 0.1% false positives" in attack.summary()
         ax = attack.plot()
         assert ax.get_xscale() == ax.get_yscale() == "log"
         assert len(attack.plot(ax).get_lines()) == 3

@@ -36,7 +36,9 @@ class TestHarness:
             return inside, view
 
         monkeypatch.setattr(games_room._KnnStage, "play", leaking)
-        attack = da.membership_attack(*population(), lambda view: leaked["inside"].astype(float), games=6)
+        attack = da.membership_attack(
+            *population(), lambda view: leaked["inside"].astype(float), games=30, targets=None
+        )
         assert attack.auc == 1.0
         assert attack.tpr(0.001) == 1.0
         assert attack.success_rates(0.5)[1].min() == 1.0
@@ -51,7 +53,10 @@ class TestHarness:
             assert isinstance(view, View)
             assert view.shadow_in.sum(axis=0).tolist() == [50] * 5
             assert view.shadow_loss.shape == (101, 5)
-        # Different games have different models, and models differ from their shadows.
+        # Different games have different models, and models differ from their shadows, and these from each other.
+        for g, view in enumerate(seen):
+            models = [attack.members[attack.games == g], *view.shadow_in.T]
+            assert len({model.tobytes() for model in models}) == 6
         assert len({attack.members[attack.games == g].tobytes() for g in range(3)}) == 3
         assert len({view.shadow_in.tobytes() for view in seen}) == 3
 
@@ -126,35 +131,6 @@ class TestHarness:
 
 
 class TestScores:
-    def test_lira_is_the_ratio_of_two_gaussians(self):
-        from scipy.stats import norm
-
-        X, y = population(50)
-        seen = []
-
-        def spy(view):
-            seen.append(view)
-            return games_room._lira(view)
-
-        attack = da.membership_attack(X, y, spy, k=3, games=2, targets=None, shadows=10)
-        for g, view in enumerate(seen):
-
-            def variance(chosen, view=view):
-                each = [view.shadow_loss[t, chosen[t]].var() for t in range(50)]
-                count = chosen.sum(axis=1)
-                mean = np.mean([v for v, c in zip(each, count, strict=True) if c > 1])
-                return [(c * v + 8 * mean) / (c + 8) + 1 / 9 / 12 for v, c in zip(each, count, strict=True)]
-
-            inside, outside = variance(view.shadow_in), variance(~view.shadow_in)
-            for t in range(50):
-                chosen = view.shadow_in[t]
-                if not 0 < chosen.sum() < 10:
-                    continue
-                ratio = norm.logpdf(view.loss[t], view.shadow_loss[t, chosen].mean(), inside[t] ** 0.5) - norm.logpdf(
-                    view.loss[t], view.shadow_loss[t, ~chosen].mean(), outside[t] ** 0.5
-                )
-                assert attack.values[attack.games == g][t] == pytest.approx(ratio, abs=1e-6)
-
     @pytest.mark.parametrize("k", [1, 2, 4])
     def test_t_waka_equals_enumeration(self, k):
         rng = np.random.default_rng(k)
@@ -199,13 +175,122 @@ class TestScores:
         assert "k" not in line.parameters
 
 
-def test_success_rates_are_shares_of_right_answers():
+def made_view(loss, inside, outside, grid=0.5):
+    """A view of targets with these shadow losses, written out."""
+    shadow = np.array([[*a, *b] for a, b in zip(inside, outside, strict=True)], float)
+    held = np.array([[True] * len(a) + [False] * len(b) for a, b in zip(inside, outside, strict=True)])
+    return View(np.array(loss, float), shadow, held, np.arange(len(loss)), grid)
+
+
+def test_each_attack_by_hand():
+    view = made_view([0.0, 1.0], [[0.0, 0.0], [0.0, 0.5]], [[0.5, 1.0], [0.5, 0.5]])
+    # Without the target: means 0.75 and 0.5, variances 0.0625 and 0; with it: 0 and 0.25, 0 and 0.0625.
+    np.testing.assert_allclose(games_room._calibrated(view), [0.75, -0.5])
+    typical = (0.0625 / 2 + 0.0625 / 2) / 2
+    rounding = 0.25 / 12
+    outside = [(2 * 0.0625 + 8 * typical) / 10 + rounding, 8 * typical / 10 + rounding]
+    inside = outside[::-1]
+    np.testing.assert_allclose(
+        games_room._lira_offline(view), [0.75 / outside[0] ** 0.5, -0.5 / outside[1] ** 0.5], rtol=1e-9
+    )
+    from scipy.stats import norm
+
+    expected = [
+        norm.logpdf(loss, mean_in, inside[t] ** 0.5) - norm.logpdf(loss, mean_out, outside[t] ** 0.5)
+        for t, (loss, mean_in, mean_out) in enumerate([(0.0, 0.0, 0.75), (1.0, 0.25, 0.5)])
+    ]
+    np.testing.assert_allclose(games_room._lira(view), expected, rtol=1e-9)
+
+
+def test_who_looks_the_same_in_and_out_is_told_nothing():
+    view = made_view([0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]])
+    assert games_room._lira(view)[0] == pytest.approx(0.0)
+    assert games_room._lira(view)[1] > 0
+
+
+def test_confidence_compares_with_everybody_else():
+    X, y = population(60)
+    seen = []
+    honest = games_room._KnnStage.play
+
+    def spy(self, rng, targets):
+        inside, view = honest(self, rng, targets)
+        seen.append(view)
+        return inside, view
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(games_room._KnnStage, "play", spy)
+        attack = da.membership_attack(X, y, "confidence", k=4, games=1, targets=None)
+    near, _ = da.nearest_neighbours(X, limit=4)
+    np.testing.assert_allclose(attack.values, (y[near] != y[:, None]).mean(axis=1) - seen[0].loss)
+    assert "shadows" not in attack.parameters
+
+
+def test_hidden_by_duplicates_beyond_the_list():
+    """Forty identical records and lists of five: the target itself is not among its nearest, and nobody else is lost."""
+    game = games_room.make_game(np.zeros((40, 1)), np.arange(40) % 2, None, None, metric="euclidean")
+    lists, ahead = games_room.nearest_others(game, np.array([2, 30]), 5)
+    assert lists.tolist() == [[0, 1, 3, 4, 5], [0, 1, 2, 3, 4]]
+    assert ahead.tolist() == [2, 5]
+
+
+def test_a_class_that_a_half_lacks():
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = population(60)
+    y = y.copy()
+    y[:2] = 2  # two records: often in no half
+    attack = da.membership_attack(X, y, model=GaussianNB(), games=3, shadows=6, targets=None)
+    assert np.isfinite(attack.values).all()
+
+
+def test_success_is_balanced_over_in_and_out():
+    """Right when in, wrong when out: however often it was in, that is guessing."""
     attack = da.Attack(
-        np.array([1.0, -1.0, 1.0, 1.0]), np.array(["a", "b", "a", "b"]), np.array([True, False, False, True]), "x",
-        games=np.array([0, 0, 1, 1]),
+        np.array([1.0, 1.0, 1.0, 1.0, -1.0, 0.0]), np.array(["a", "a", "a", "a", "b", "c"]),
+        np.array([True, True, True, False, False, True]), "x", games=np.arange(6),
     )  # fmt: skip
     names, rates = attack.success_rates(0.0)
-    assert dict(zip(names.tolist(), rates.tolist(), strict=True)) == {"a": 0.5, "b": 1.0}
+    # b was only ever out, and c only in: half of what they have is unknown.
+    assert dict(zip(names.tolist(), rates.tolist(), strict=True)) == {"a": 0.5, "b": 0.75, "c": 0.5}
+    again = da.Attack(np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4), np.array([False, False, True, True]), "x")
+    assert again.success_rates()[1].tolist() == [0.75] * 4
+
+
+def test_intervals_over_games_cover_at_their_rate():
+    """Games whose scores have a known AUC: the interval holds it nearly as often as it says."""
+    from scipy.stats import norm
+
+    true = norm.cdf(0.5 / 2**0.5)
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(120):
+        members = np.tile(np.arange(40) % 2 == 0, 30)
+        scores = rng.normal(size=1200) + 0.5 * members
+        attack = da.Attack(scores, np.arange(1200), members, "x", games=np.repeat(np.arange(30), 40))
+        low, high = attack.interval(repeats=200)
+        hits += low <= true <= high
+    assert 0.86 <= hits / 120 <= 1.0
+    assert high - low < 0.08
+    each = [auc_of(scores[members_of], members[members_of]) for members_of in np.arange(1200).reshape(30, 40)]
+    assert attack.spread() == pytest.approx(np.std(each))
+
+
+def auc_of(scores, members):
+    from sklearn.metrics import roc_auc_score
+
+    return roc_auc_score(members, scores)
+
+
+def test_games_that_tell_nothing_are_left_out():
+    attack = da.Attack(
+        np.array([2.0, 1.0, 5.0]), np.arange(3), np.array([True, False, True]), "x", games=np.array([0, 0, 1])
+    )
+    assert attack.auc == 1.0
+    one_sided = da.Attack(np.array([2.0, 1.0]), np.arange(2), np.array([True, True]), "x")
+    assert "2 targets" in repr(one_sided)
+    with pytest.raises(da.InputError, match="needs members and non-members"):
+        one_sided.tpr(0.1)
 
 
 def test_rates_pool_games_and_never_fall():

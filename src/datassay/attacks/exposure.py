@@ -188,6 +188,8 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         raise InputError(f"exposure must be Values or an Attack, got {type(exposure).__name__}")
     if (ids.dtype.kind in "US") != (values.ids.dtype.kind in "US"):
         raise InputError("values and exposure have ids of different types; they must be about the same records")
+    if len(np.unique(values.ids)) < len(values) or len(np.unique(ids)) < len(ids):
+        raise InputError("values and exposure are joined by id, and ids must be distinct")
     shared, here, there = np.intersect1d(values.ids, ids, return_indices=True)
     if len(shared) == 0:
         raise InputError("values and exposure have no record in common; they are joined by id")

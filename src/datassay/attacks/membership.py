@@ -116,6 +116,9 @@ def membership_attack(
         A scikit-learn classifier to attack instead of k-NN, by ``lira``, ``lira-offline``, ``calibrated-confidence``
         or a function; its shadow models are fitted once and serve all games. Losses are then −log(p/(1−p)) of the
         right label.
+    n_jobs, memory, progress
+        Threads and bytes for the neighbour search, and a callback or True for a bar. Beside that, every target keeps
+        its nearest 2k + O(√k) neighbours.
     games, targets, seed
         Games, targets in each (None: all records, for success rates of every one of them), and the seed of all draws.
     shadows
@@ -192,7 +195,7 @@ def membership_attack(
         "model": None if model is None else type(model).__name__,
         "games": games,
         "targets": targets,
-        "shadows": shadows,
+        "shadows": None if alone else shadows,
     }
     return Attack(
         values=np.concatenate(scores),
@@ -356,17 +359,23 @@ def _scorer(method: AttackName, stage: Stage, k: int) -> CustomAttack:
     return lambda view: table[stage.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
-def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Mean and variance of shadow losses over the chosen models, and where there are any.
-
-    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, as if from
-    eight models more. Losses on a grid get the variance of rounding to it as well.
-    """
+def _deviations(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Mean and variance of shadow losses over the chosen models, and how many these are."""
     count = chosen.sum(axis=1)
     some = np.maximum(count, 1)
     mean = np.where(chosen, view.shadow_loss, 0).sum(axis=1) / some
-    spread = np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some
-    typical = float(spread[count > 1].mean()) if (count > 1).any() else 0.0
+    return mean, np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some, count
+
+
+def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Mean and variance of shadow losses over the chosen models, and where there are any.
+
+    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, of models
+    with and without them alike, as if from eight models more. Losses on a grid get the variance of rounding to it as
+    well.
+    """
+    mean, spread, count = _deviations(view, chosen)
+    typical = float(np.mean([_deviations(view, models)[1].mean() for models in (view.shadow_in, ~view.shadow_in)]))
     return mean, (count * spread + 8 * typical) / (count + 8) + view.grid**2 / 12 + 1e-18, count > 0
 
 

@@ -166,7 +166,8 @@ def onion(
     LiRA attacks every record in ``games`` games, the ``share`` of records that rank highest ``by`` self-WaKA,
     self-Shapley, the attack's own success rates or at random is removed, and LiRA attacks the remaining population. Who
     is more exposed then can be told without any attack by :func:`datassay.waka_influence`, which is in the result.
-    ``by`` may also be Values of your own. Other parameters as in :func:`datassay.membership_attack`.
+    ``by`` may also be Values of your own. (Chosen by success, those who remain were lucky in the first games: some of
+    their change is chance.) Other parameters as in :func:`datassay.membership_attack`.
 
     >>> import datassay as da
     >>> peeled = da.onion(da.load_dataset("census", n=400), k=1, games=4)
@@ -227,5 +228,5 @@ def onion(
 
 def _by_record(attack: Attack, ids: NDArray[np.generic]) -> NDArray[np.float64]:
     """Success rates in the order of the records."""
-    names, rates = attack.success_rates(threshold=0.0)
+    names, rates = attack.success_rates()
     return rates[np.searchsorted(names, ids)]

@@ -42,6 +42,8 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
     >>> tpr_at(np.array([5.0, 4.0, 3.0, 2.0]), np.array([True, False, True, False]), 0.0)
     0.5
     """
+    if members.all() or not members.any():
+        raise InputError("an attack needs members and non-members among its targets")
     outside = np.sort(scores[~members])[::-1]
     allowed = int(np.floor(fpr * len(outside) + 1e-9))
     if allowed >= len(outside):
@@ -101,11 +103,15 @@ class Attack:
         return len(self.values)
 
     def __repr__(self) -> str:
-        return f"Attack({self.method}: {len(self):,} targets, AUC {self.auc:.3f})"
+        both = self.members.any() and not self.members.all()
+        return f"Attack({self.method}: {len(self):,} targets{f', AUC {self.auc:.3f}' if both else ''})"
 
     def _by_game(self) -> list[_Game]:
         assert self.games is not None
-        return [(self.values[self.games == g], self.members[self.games == g]) for g in np.unique(self.games)]
+        games = [(self.values[self.games == g], self.members[self.games == g]) for g in np.unique(self.games)]
+        # Games with few targets may have members only, or none: they tell nothing.
+        telling = [(scores, members) for scores, members in games if members.any() and not members.all()]
+        return telling or [(self.values, self.members)]
 
     @property
     def auc(self) -> float:
@@ -161,20 +167,31 @@ class Attack:
         return float(low), float(high)
 
     def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
-        """For each record, the share of games in which the attack is right about it: ids, and rates.
+        """For each record, how often the attack is right about it: ids, and rates; 0.5 is guessing.
 
-        It says «member» where the score is above ``threshold``; left out, above the median score of the game, which
-        is as often as there are members. Targets of every game (``targets=None``) give the best estimates.
+        It says «member» where the score is above ``threshold``, and a score at the threshold counts half. Left out, the
+        threshold is 0 for likelihood ratios (``lira``) and the median score of the game otherwise. A rate is the mean
+        of that over games with the record in and that over games with it out: how often it happened to be in says
+        nothing. Attacks on all records in every game (``targets=None``) give the best estimates.
         """
         assert self.games is not None
+        if threshold is None and self.method == "lira":
+            threshold = 0.0
         threshold = threshold if threshold is None else _checks.number("threshold", threshold)
-        guess = np.zeros(len(self), bool)
+        guess = np.empty(len(self))
         for g in np.unique(self.games):
             rows = self.games == g
-            limit = np.median(self.values[rows]) if threshold is None else threshold
-            guess[rows] = self.values[rows] > limit
-        names, at, count = np.unique(self.ids, return_inverse=True, return_counts=True)
-        return names, np.bincount(at, guess == self.members) / count
+            limit = float(np.median(self.values[rows])) if threshold is None else threshold
+            guess[rows] = (1.0 + np.sign(self.values[rows] - limit)) / 2
+        right = np.where(self.members, guess, 1 - guess)
+        names, at = np.unique(self.ids, return_inverse=True)
+        rates = np.zeros(len(names))
+        for kind in (True, False):
+            rows = self.members == kind
+            count = np.bincount(at[rows], minlength=len(names))
+            total = np.bincount(at[rows], right[rows], minlength=len(names))
+            rates += np.where(count > 0, total / np.maximum(count, 1), 0.5) / 2
+        return names, rates
 
     def summary(self) -> str:
         """How well the attack works, in words."""
@@ -186,6 +203,9 @@ class Attack:
             f"AUC {self.auc:.3f} (95% interval {low:.3f} to {high:.3f}; guessing is 0.5).",
         ]
         for fpr in (0.05, 0.01, 0.001):
+            if fpr * int((~self.members).sum()) < 1:
+                lines.append(f"There are too few non-members to show {fpr:.1%} false positives.")
+                continue
             low, high = self.interval(fpr)
             lines.append(
                 f"Members found at {fpr:.1%} false positives: {self.tpr(fpr):.1%} ({low:.1%} to {high:.1%}; guessing "

@@ -192,9 +192,12 @@ def waka_influence(
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
         raise InputError(f"exact must be True or False, got {exact!r}")
-    # A difference of two values, each of which may be off by half as much.
-    half = None if tolerance is None else _checks.number("tolerance", tolerance, above=0) / 2
-    chances, error = rank_chances(k, n, half)
+    # Looking at fewer ranks leaves out something between 0 and the error, of both values: their difference is off by no
+    # more than one error, and a sum of such differences by one for each.
+    terms = 1 if exact else max(1, int(gone.sum()))
+    each = None if tolerance is None else _checks.number("tolerance", tolerance, above=0) / terms
+    chances, error = rank_chances(k, n, each)
+    error = None if error is None else terms * error
     values = np.zeros(n)
 
     def write(block: Ranked) -> None:
@@ -218,7 +221,6 @@ def _without(
     limit: int,
     error: float | None,
 ) -> Values:
-    doubled = None if error is None else 2 * error  # a difference of two
     kept = ~gone
     return Values(
         values=values[kept],
@@ -226,9 +228,9 @@ def _without(
         method="waka_influence",
         parameters={**told, "removed": int(gone.sum()), "metric": game.told["metric"]},
         labels=game.inputs.labels[kept],
-        notes=(*game.inputs.notes, *approximate(limit, doubled)),
-        lower=None if doubled is None else values[kept] - doubled,
-        upper=None if doubled is None else values[kept] + doubled,
+        notes=(*game.inputs.notes, *approximate(limit, error)),
+        lower=None if error is None else values[kept] - error,
+        upper=None if error is None else values[kept] + error,
     )
 
 
