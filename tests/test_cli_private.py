@@ -145,6 +145,8 @@ def test_an_empty_ledger_says_so(files):
         ([*BASE, "--owners", "no/where"], "does not exist"),
         ([*BASE, "--jobs", "0"], "--jobs must be"),
         (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "there is no file 'nothing.csv'"),
+        (["private-value", "empty.csv", "--validation", "public.csv", "--label", "income"], "empty.csv is empty: it has no header"),
+        (["private-value", "people.csv", "--validation", "empty.csv", "--label", "income"], "empty.csv is empty: it has no header"),
         (["private-value", "people.csv", "--validation", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'"),
         ([*BASE[:-1], "Id"], "people.csv: there is no column 'Id'; there are 'id'"),
         ([*BASE, "--ledger", "a.json", "--budget-epsilon", "1", "-o", "./a.json"], "is named twice"),
@@ -164,6 +166,7 @@ def test_an_empty_ledger_says_so(files):
 )  # fmt: skip
 def test_every_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, said):
     (files / "text.ledger").write_text("not a ledger\n" * 50)
+    (files / "empty.csv").touch()
     before = {f.name: f.read_bytes() for f in files.iterdir()}
     code, error = complain(capsys, monkeypatch, *arguments)
     assert code == 2

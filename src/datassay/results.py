@@ -119,10 +119,7 @@ class Values:
 
     def of(self, id: object) -> float:
         """The value of the record with this id."""
-        found = np.flatnonzero(self.ids == id)
-        if len(found) == 0:
-            raise InputError(f"there is no record with id {id!r}")
-        return float(self.values[found[0]])
+        return value_of(id, self.ids, self.values)
 
     def lowest(self, count: int = 10) -> NDArray[np.intp]:
         """Positions of the ``count`` least valuable records, the worst first; ties by position."""
@@ -342,6 +339,33 @@ def _check_folder(target: Path) -> None:
         raise InputError(f"the folder {str(target.parent)!r} cannot be written to")
 
 
+def check_new_folder(path: str | os.PathLike[str]) -> None:
+    """Say at once, before any work, that a new folder of files could not be made at ``path``."""
+    target = Path(path)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{str(path)!r} is not an empty folder; nothing was written")
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"the folder {str(parent)!r} cannot be written to")
+
+
+def usual_mode(path: Path, mode: int) -> None:
+    """Give what was made as a private temporary the permissions that it would have had without the detour."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(mode & ~mask)
+
+
+def value_of(id: object, ids: NDArray[np.generic], values: NDArray[np.float64]) -> float:
+    """The value of the record with this id."""
+    found = np.flatnonzero(ids == id)
+    if len(found) == 0:
+        raise InputError(f"there is no record with id {id!r}")
+    return float(values[found[0]])
+
+
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it there: whole, or not at all."""
     target = Path(path)
@@ -351,9 +375,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
     temporary = Path(name)
     try:
         write(temporary)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        usual_mode(temporary, 0o666)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

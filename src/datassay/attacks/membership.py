@@ -359,24 +359,29 @@ def _scorer(method: AttackName, stage: Stage, k: int) -> CustomAttack:
     return lambda view: table[stage.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
-def _deviations(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Mean and variance of shadow losses over the chosen models, and how many these are."""
-    count = chosen.sum(axis=1)
-    some = np.maximum(count, 1)
-    mean = np.where(chosen, view.shadow_loss, 0).sum(axis=1) / some
-    return mean, np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some, count
+_Moments = tuple[Floats, Floats, NDArray[np.bool_]]
 
 
-def _moments(view: View, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Mean and variance of shadow losses over the chosen models, and where there are any.
+def _moments(view: View) -> tuple[_Moments, _Moments]:
+    """Mean and variance of the shadow losses of models with the target, and where there are any; the same without it.
 
     A handful of models says little about a variance: it is drawn towards the mean variance of all targets, of models
     with and without them alike, as if from eight models more. Losses on a grid get the variance of rounding to it as
     well.
     """
-    mean, spread, count = _deviations(view, chosen)
-    typical = float(np.mean([_deviations(view, models)[1].mean() for models in (view.shadow_in, ~view.shadow_in)]))
-    return mean, (count * spread + 8 * typical) / (count + 8) + view.grid**2 / 12 + 1e-18, count > 0
+    found = []
+    for chosen in (view.shadow_in, ~view.shadow_in):
+        count = chosen.sum(axis=1)
+        some = np.maximum(count, 1)
+        mean = np.where(chosen, view.shadow_loss, 0).sum(axis=1) / some
+        spread = np.where(chosen, (view.shadow_loss - mean[:, None]) ** 2, 0).sum(axis=1) / some
+        found.append((count, mean, spread))
+    typical = float(np.mean([spread.mean() for _, _, spread in found]))
+    inside, outside = (
+        (mean, (count * spread + 8 * typical) / (count + 8) + view.grid**2 / 12 + 1e-18, count > 0)
+        for count, mean, spread in found
+    )
+    return inside, outside
 
 
 def _log_density(loss: Floats, mean: Floats, variance: Floats) -> Floats:
@@ -384,16 +389,16 @@ def _log_density(loss: Floats, mean: Floats, variance: Floats) -> Floats:
 
 
 def _lira(view: View) -> Floats:
-    inside, outside = _moments(view, view.shadow_in), _moments(view, ~view.shadow_in)
+    inside, outside = _moments(view)
     ratio = _log_density(view.loss, *inside[:2]) - _log_density(view.loss, *outside[:2])
     return np.where(inside[2] & outside[2], ratio, 0.0)
 
 
 def _lira_offline(view: View) -> Floats:
-    mean, variance, known = _moments(view, ~view.shadow_in)
+    mean, variance, known = _moments(view)[1]
     return np.where(known, (mean - view.loss) / np.sqrt(variance), 0.0)
 
 
 def _calibrated(view: View) -> Floats:
-    mean, _, known = _moments(view, ~view.shadow_in)
+    mean, _, known = _moments(view)[1]
     return np.where(known, mean - view.loss, 0.0)

@@ -21,8 +21,9 @@ from datassay.cli.options import (
     Text,
     TextOption,
     check_jobs,
-    column_list,
+    draw,
     load_table,
+    reading_options,
     refuse_inputs,
 )
 
@@ -98,18 +99,7 @@ def attack(
     check_jobs(jobs)
     if everyone and targets is not None:
         raise InputError("--everyone attacks all records in every game: leave out --targets")
-    table = load_table(
-        data,
-        label,
-        id,
-        {
-            "ignore": column_list(ignore),
-            "categorical": column_list(categorical),
-            "text": text.value,
-            "missing": missing.value,
-            "scale": scale.value,
-        },
-    )
+    table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
         "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
         "progress": not quiet and sys.stderr.isatty(),
@@ -126,11 +116,8 @@ def attack(
     joined = da.value_and_exposure(da.knn_shapley(table, **run), found if everyone else da.self_waka(table, **run))
     if output is not None:
         joined.save(output)
-    for figure, draw in ((plot, found.plot), (quadrants, joined.plot)):
-        if figure is not None:
-            from matplotlib.figure import Figure
-
-            results.save_figure(draw(Figure(figsize=(6, 5), layout="constrained").add_subplot()), figure)
+    draw(found.plot, plot, 6, 5)
+    draw(joined.plot, quadrants, 6, 5)
     if quiet:
         return
     typer.echo(found.summary())

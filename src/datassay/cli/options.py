@@ -10,6 +10,10 @@ import typer
 from datassay._errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
+
     from datassay.data import Table
 
 
@@ -62,6 +66,28 @@ def check_jobs(jobs: int) -> None:
     """Refuse a number of threads that is none."""
     if jobs != -1 and jobs < 1:
         raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+
+
+def reading_options(ignore: str, categorical: str, text: Text, missing: Missing, scale: Scale) -> dict[str, Any]:
+    """How a table is to be read, as :func:`datassay.read_table` takes it."""
+    return {
+        "ignore": column_list(ignore),
+        "categorical": column_list(categorical),
+        "text": text.value,
+        "missing": missing.value,
+        "scale": scale.value,
+    }
+
+
+def draw(plot: "Callable[[Axes], Axes]", path: Path | None, width: float = 7, height: float = 4) -> None:
+    """Let ``plot`` draw on a figure of its own (no window, no pyplot) and save it, if it is asked for."""
+    if path is None:
+        return
+    from matplotlib.figure import Figure
+
+    from datassay.results import save_figure
+
+    save_figure(plot(Figure(figsize=(width, height), layout="constrained").add_subplot()), path)
 
 
 def column_list(listed: str) -> list[str]:

@@ -1,6 +1,5 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -23,8 +22,9 @@ from datassay.cli.options import (
     TextOption,
     as_number,
     check_jobs,
-    column_list,
+    draw,
     load_table,
+    reading_options,
     refuse_inputs,
 )
 
@@ -135,25 +135,15 @@ def private_value(
         results.check_output(output)
     if plot is not None:
         results.check_figure(plot)
-    if owners is not None and owners.exists() and (not owners.is_dir() or any(owners.iterdir())):
-        raise InputError(f"--owners {str(owners)!r} is not an empty folder")
-    if owners is not None and not owners.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(owners.parent)!r} does not exist; nothing was written")
-    if owners is not None and not os.access(owners.absolute().parent, os.W_OK):
-        raise InputError(f"the folder {str(owners.absolute().parent)!r} cannot be written to")
+    if owners is not None:
+        results.check_new_folder(owners)
     refuse_inputs([output, plot, owners, ledger], [data, None if validation is None else str(validation)])
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the public records")
     if validation is None and split is None:
         raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
     check_jobs(jobs)
-    reading = {
-        "ignore": column_list(ignore),
-        "categorical": column_list(categorical),
-        "text": text.value,
-        "missing": missing.value,
-        "scale": scale.value,
-    }
+    reading = reading_options(ignore, categorical, text, missing, scale)
     private, public = _tables(data, validation, split, seed, label, id, reading)
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
     given = {"tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k}
@@ -170,10 +160,7 @@ def private_value(
         values.save(output)
     if owners is not None:
         values.save_owners(owners, progress=bool(run["progress"]))
-    if plot is not None:
-        from matplotlib.figure import Figure
-
-        results.save_figure(values.plot(Figure(figsize=(7, 4), layout="constrained").add_subplot()), plot)
+    draw(values.plot, plot)
     if quiet:
         return
     typer.echo(f"Public: {len(public):,} validation records of {public.name}.")
@@ -211,14 +198,12 @@ def _tables(
         _checks.number("--split", split, above=0, below=1)
         private, public = load_table(data, label, id, reading).split(split, seed=seed)
         return private, public
-    for path in (data, str(validation)):
-        if not Path(path).is_file():
-            raise InputError(f"there is no file {path!r}")
-    if id is not None and id not in column_names(data):
-        raise InputError(f"{Path(data).name}: {missing_column(id, column_names(data))}")
-    here = [name for name in reading["ignore"] if name in column_names(validation)]
+    private_names, public_names = column_names(data), column_names(validation)
+    if id is not None and id not in private_names:
+        raise InputError(f"{Path(data).name}: {missing_column(id, private_names)}")
+    here = [name for name in reading["ignore"] if name in public_names]
     beside = [name for name in reading["ignore"] if name not in here]
-    own_id = id if id is not None and id in column_names(validation) else None
+    own_id = id if id in public_names else None
     public = load_table(str(validation), label, own_id, reading | {"ignore": here})
     private = read_table(data, id=id, like=public, text=reading["text"], ignore=beside)
     return private, public

@@ -23,7 +23,9 @@ from datassay.cli.options import (
     as_number,
     check_jobs,
     column_list,
+    draw,
     load_table,
+    reading_options,
     refuse_inputs,
 )
 
@@ -157,13 +159,8 @@ def value(
         # A column to ignore may be in one of the two files only.
         known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
         aside = [name for name in aside if name in known or name not in beside]
-    reading = {
-        "ignore": [*aside, *([] if truth is None else [truth])],
-        "categorical": column_list(categorical),
-        "text": text.value,
-        "missing": missing.value,
-        "scale": scale.value,
-    }
+    reading = reading_options(ignore, categorical, text, missing, scale)
+    reading["ignore"] = [*aside, *([] if truth is None else [truth])]
     train = load_table(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
@@ -191,10 +188,7 @@ def value(
         values = replace(values, seed=seed)
     if output is not None:
         values.save(output)
-    if plot is not None:
-        from matplotlib.figure import Figure
-
-        results.save_figure(values.plot(Figure(figsize=(7, 4), layout="constrained").add_subplot()), plot)
+    draw(values.plot, plot)
     if quiet:
         return
     if tuned is not None:

@@ -2,14 +2,13 @@
 
 from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.inputs import Codes, FittedOn, Inputs, as_labels, prepare
+from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
 from datassay.data.reading import column_names, read_table
 from datassay.data.simulate import census, truth, voters
 from datassay.data.table import Column, Table, missing_column
 
 __all__ = [
     "FOLDER_VARIABLE",
-    "Codes",
     "Column",
     "DatasetInfo",
     "Encoder",

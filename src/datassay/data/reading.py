@@ -172,6 +172,7 @@ def _looks_like_an_id(column: Column) -> bool:
 def column_names(path: str | os.PathLike[str]) -> list[str]:
     """The columns of a CSV or Parquet file, without reading its rows."""
     file = Path(path)
+    _check_file(file)
     if file.name.lower().endswith(PARQUET_ENDINGS):
         import pyarrow.parquet as pq
 
@@ -179,14 +180,19 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     return _csv_header(file)[1]
 
 
-def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
-    lower = path.name.lower()
+def _check_file(path: Path) -> None:
+    """Refuse what is no file, or is an empty one."""
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; name a file")
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty: it has no header and no rows")
+
+
+def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
+    _check_file(path)
+    lower = path.name.lower()
     if lower.endswith(PARQUET_ENDINGS):
         return _read_parquet(path)
     if lower.endswith(CSV_ENDINGS):

@@ -105,7 +105,8 @@ class Audit:
         ax.plot(self.false_positives, self.true_positives, color="#aa3377", label="best guesser")
         rates = np.linspace(0, 1, 201)
         if self.costs:
-            allowed = np.array([_most_true_positives(rate, _curve(self.costs)) for rate in rates])
+            deltas = _curve(self.costs)
+            allowed = np.array([_most_true_positives(rate, deltas) for rate in rates])
         else:
             grow = math.exp(self.epsilon)
             allowed = np.minimum(grow * rates + self.delta, 1 - (1 - rates - self.delta).clip(0) / grow).clip(0, 1)

@@ -47,7 +47,17 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
-from datassay.results import FrameKind, Parameter, frozen, make_frame, new_axes, save_columns
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    check_new_folder,
+    frozen,
+    make_frame,
+    new_axes,
+    save_columns,
+    usual_mode,
+    value_of,
+)
 from datassay.value import Game, Weights, make_game, shapley_total
 
 if TYPE_CHECKING:
@@ -113,10 +123,7 @@ class PrivateValues:
 
     def of(self, id: object) -> float:
         """The value of the record with this id."""
-        found = np.flatnonzero(self.ids == id)
-        if len(found) == 0:
-            raise InputError(f"there is no record with id {id!r}")
-        return float(self.values[found[0]])
+        return value_of(id, self.ids, self.values)
 
     def summary(self) -> str:
         """What was released, under which guarantee, and how the values are spread, in words."""
@@ -177,10 +184,7 @@ class PrivateValues:
         appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
         """
         target = Path(folder)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise InputError(f"{str(folder)!r} is not an empty folder; nothing was written")
-        if not target.parent.is_dir():
-            raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+        check_new_folder(target)
         import shutil
         import tempfile
 
@@ -194,9 +198,7 @@ class PrivateValues:
                     with (temporary / _file_name(id)).open("x", encoding="utf-8") as file:
                         file.write(told)
                     report(1)
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o777 & ~mask)
+            usual_mode(temporary, 0o777)
             temporary.replace(target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
