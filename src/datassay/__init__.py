@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         fit_encoder,
         list_datasets,
         load_dataset,
+        read_distinct,
         read_table,
         voters,
     )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         detect_errors,
         removal_curve,
     )
+    from datassay.identity import AttributeMeans, AttributeTable, Groups, Uniqueness, group_sizes, uniqueness_shapley
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
     from datassay.privacy import (
         Audit,
@@ -73,8 +75,11 @@ if TYPE_CHECKING:
 # Which room each public name lives in.
 _ROOMS = {
     "attacks": "Attack Exposure Onion membership_attack onion value_and_exposure value_score_attack",
-    "data": ("Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_table voters"),
+    "data": (
+        "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_distinct read_table voters"
+    ),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
+    "identity": "AttributeMeans AttributeTable Groups Uniqueness group_sizes uniqueness_shapley",
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
         "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
@@ -90,6 +95,8 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 
 __all__ = [
     "Attack",
+    "AttributeMeans",
+    "AttributeTable",
     "Audit",
     "BudgetExceededError",
     "Column",
@@ -98,6 +105,7 @@ __all__ = [
     "Detection",
     "Encoder",
     "Exposure",
+    "Groups",
     "Guarantee",
     "InputError",
     "Ledger",
@@ -108,6 +116,7 @@ __all__ = [
     "PrivateValues",
     "Table",
     "Tuning",
+    "Uniqueness",
     "Values",
     "__version__",
     "addition_curve",
@@ -118,6 +127,7 @@ __all__ = [
     "corrupt_labels",
     "detect_errors",
     "fit_encoder",
+    "group_sizes",
     "knn_banzhaf",
     "knn_loo",
     "knn_shapley",
@@ -130,6 +140,7 @@ __all__ = [
     "oracle",
     "private_knn_shapley",
     "private_tknn_shapley",
+    "read_distinct",
     "read_table",
     "removal_curve",
     "self_shapley",
@@ -137,6 +148,7 @@ __all__ = [
     "tknn_shapley",
     "tune_k",
     "tune_tau",
+    "uniqueness_shapley",
     "value_and_exposure",
     "value_score_attack",
     "voters",

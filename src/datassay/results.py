@@ -423,10 +423,14 @@ def save_columns(
 # Results other than values, and who makes them of a header and columns again.
 _LOADERS: Mapping[str, tuple[str, str]] = {
     "attack": ("datassay.attacks.result", "load_attack"),
+    "attribute means": ("datassay.identity.result", "load_attribute_means"),
+    "attribute table": ("datassay.identity.result", "load_attribute_table"),
     "exposure": ("datassay.attacks.exposure", "load_exposure"),
+    "groups": ("datassay.identity.result", "load_groups"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
     "onion": ("datassay.attacks.peeling", "load_onion"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
+    "uniqueness": ("datassay.identity.result", "load_uniqueness"),
 }
 
 

@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
-from datassay.neighbors import (
-    DEFAULT_MEMORY,
-    AnySpace,
-    Bar,
-    FeatureSpace,
-    MatrixSpace,
-    NearestRanking,
-    Progress,
-    Ranked,
-    collect,
-)
+from datassay.neighbors import DEFAULT_MEMORY, AnySpace, FeatureSpace, MatrixSpace, NearestRanking, Ranked, collect
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 

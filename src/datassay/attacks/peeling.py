@@ -13,10 +13,11 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
+from datassay._work import Progress
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.data import prepare
-from datassay.neighbors import DEFAULT_MEMORY, Progress
+from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import FrameKind, Parameter, Values, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import self_shapley, self_waka, waka_influence
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import (
@@ -20,7 +21,6 @@ from datassay.neighbors import (
     Nearest,
     NearestDistances,
     NeighbourGraph,
-    Progress,
     Run,
     Within,
     WithinThreshold,

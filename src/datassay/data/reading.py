@@ -44,6 +44,7 @@ def read_table(
     scale: Scaling = "standard",
     like: Table | None = None,
     name: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Table:
     """Read a CSV or Parquet file, or a pandas, polars or Arrow table, into typed columns.
 
@@ -72,6 +73,8 @@ def read_table(
         private values, read the private data like the public one.
     name
         What to call the table in messages; the file's name if left out.
+    columns
+        Read these columns alone, with the label, the id and those to ignore.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def read_table(
     """
     _checks.choice("text", text, ("refuse", "categorical", "ignore"))
     check_encoding(scale, missing)
-    for parameter, given in (("ignore", ignore), ("categorical", categorical)):
+    for parameter, given in (("ignore", ignore), ("categorical", categorical), ("columns", columns)):
         if isinstance(given, str):
             raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
     index: NDArray[np.generic] | None = None
@@ -93,33 +96,37 @@ def read_table(
     if isinstance(path_or_frame, str | os.PathLike):
         path = Path(path_or_frame)
         source = name or path.name
-        wanted = (id or (like.id if like else None), *categorical, *known)
-        arrow = _read_file(path, as_text=[c for c in wanted if c is not None])
+        as_text = (id or (like.id if like else None), *categorical, *known)
+        arrow = _read_file(
+            path, [c for c in as_text if c is not None], _wanted(path, source, columns, (label, id, *ignore))
+        )
     else:
         source = name or "table"
         arrow, index = _read_frame(path_or_frame)
+        wanted = _chosen(arrow.column_names, source, columns, (label, id, *ignore))
+        arrow = arrow if wanted is None else arrow.select(wanted)
     notes: list[str] = []
     arrow, index = _without_stored_index(arrow, index, id, source, notes)
-    columns = arrow.column_names
+    present = arrow.column_names
     if like is not None:
         label = label or like.label
-        id = id or (like.id if like.id in columns else None)
-        categorical = [*categorical, *(c for c in columns if c in known)]
-        ignore = [*ignore, *(c for c in columns if c in like.carried)]
-    twice = [c for c in columns if columns.count(c) > 1]
+        id = id or (like.id if like.id in present else None)
+        categorical = [*categorical, *(c for c in present if c in known)]
+        ignore = [*ignore, *(c for c in present if c in like.carried)]
+    twice = [c for c in present if present.count(c) > 1]
     if twice:
         raise InputError(f"{source} has more than one column named {twice[0]!r}")
     for column in (label, id, *ignore, *categorical):
-        if column is not None and column not in columns:
-            raise InputError(f"{source}: {missing_column(column, columns)}")
+        if column is not None and column not in present:
+            raise InputError(f"{source}: {missing_column(column, present)}")
     if label is not None and label == id:
         raise InputError(f"label and id are both {label!r}; they must be different columns")
     if arrow.num_rows == 0:
         raise InputError(f"{source} has no rows")
     ids = _ids(arrow, id, index, source)
     typed: dict[str, Column] = {}
-    carried = [c for c in columns if c in set(ignore)]
-    for column in columns:
+    carried = [c for c in present if c in set(ignore)]
+    for column in present:
         if column == id:
             continue
         aside = column == label or column in carried
@@ -146,6 +153,123 @@ def read_table(
                 "if it identifies rows, name it as id"
             )
     return Table(typed, ids, label, tuple(carried), source, tuple(notes), scale, missing, id)
+
+
+def _chosen(
+    present: Sequence[str], source: str, columns: Sequence[str] | None, more: Sequence[str | None]
+) -> list[str] | None:
+    """The columns asked for, in the order of the data; None if all are."""
+    if columns is None:
+        return None
+    wanted = {*columns, *(name for name in more if name is not None)}
+    for name in columns:
+        if name not in present:
+            raise InputError(f"{source}: {missing_column(name, present)}")
+    return [name for name in present if name in wanted]
+
+
+def _wanted(path: Path, source: str, columns: Sequence[str] | None, more: Sequence[str | None]) -> list[str] | None:
+    """The columns of a file to read; None for all. An index that pandas stored is read with them."""
+    if columns is None:
+        return None
+    present = column_names(path)
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        import pyarrow.parquet as pq
+
+        stored = (pq.read_schema(path).pandas_metadata or {}).get("index_columns", [])
+        more = (*more, *(name for name in stored if isinstance(name, str)))
+    return _chosen(present, source, columns, more)
+
+
+def read_distinct(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    count: str = "count",
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    memory: int = 2**31,
+) -> Table:
+    """The distinct rows of a CSV or Parquet file of any size, and how often each occurs.
+
+    DuckDB counts, and keeps on disk what does not fit into ``memory`` (bytes); what comes back is one row for each
+    distinct one, in the order of their values, with the count (or the sum of ``weight``) carried along in the column
+    ``count``. Attributes of people are counted so by :func:`datassay.uniqueness_shapley` where a file is larger than
+    memory.
+
+    >>> import datassay as da, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("town,age\\nYork,30\\nYork,30\\nHull,41\\n")
+    >>> table = da.read_distinct(file, ["town", "age"])
+    >>> table["town"].tolist(), table["count"].tolist()
+    (['Hull', 'York'], [1, 2])
+    """
+    import tempfile
+
+    import duckdb
+
+    file = Path(path)
+    _check_file(file)
+    memory = _checks.integer("memory", memory, at_least=2**26)
+    present = column_names(file)
+    chosen = _chosen(present, file.name, columns, ()) or [name for name in present if name != weight]
+    if weight is not None and weight not in present:
+        raise InputError(f"{file.name}: {missing_column(weight, present)}")
+    if weight in chosen:
+        raise InputError(f"{weight!r} is the weight and cannot be one of the columns as well")
+    if count in chosen:
+        raise InputError(f"there is a column {count!r} already; give the count another name")
+    quoted = ", ".join(_identifier(name) for name in chosen)
+    total = "count(*)" if weight is None else f"sum({_identifier(weight)}::DOUBLE)"
+    least = "1" if weight is None else f"min(coalesce({_identifier(weight)}::DOUBLE, 0))"
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
+        connection.execute("SET temp_directory = $folder", {"folder": folder})
+        connection.execute("SET preserve_insertion_order = false")
+        if weight is not None:  # sums of fractions depend on their order
+            connection.execute("SET threads = 1")
+        source, parameters = _relation(file, categorical)
+        query = (
+            f'SELECT {quoted}, {total} AS {_identifier(count)}, {least} AS "(least)" FROM {source} '
+            f"GROUP BY {quoted} ORDER BY {quoted}"
+        )
+        try:
+            arrow = connection.sql(query, params=parameters).to_arrow_table()
+        except duckdb.OutOfMemoryException:
+            raise InputError(
+                f"the distinct rows of {file.name} do not fit into {memory // 2**20:,} MiB; allow more memory, or "
+                "choose fewer columns"
+            ) from None
+        except duckdb.ConversionException:
+            raise InputError(f"weight: column {weight!r} of {file.name} does not hold numbers throughout") from None
+        except duckdb.Error as error:
+            raise _unreadable(file, error) from None
+    if arrow.num_rows and min(arrow["(least)"].to_pylist()) <= 0:
+        raise InputError(f"weight: column {weight!r} of {file.name} must hold positive numbers in every row")
+    return read_table(
+        arrow.drop_columns(["(least)"]),
+        ignore=[count],
+        categorical=list(categorical),
+        text="categorical",
+        name=file.name,
+    )
+
+
+def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> int:
+    """About how much memory a file would take when read: an estimate from its size and shape."""
+    file = Path(path)
+    _check_file(file)
+    if file.name.lower().endswith(PARQUET_ENDINGS):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            described = pq.ParquetFile(file).metadata
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(file, error) from None
+        chosen = len(described.schema) if columns is None else len(columns)
+        return int(described.num_rows * 24 * chosen)
+    return file.stat().st_size * (12 if file.name.lower().endswith(".gz") else 2)
 
 
 def _without_stored_index(
@@ -190,32 +314,50 @@ def _check_file(path: Path) -> None:
         raise InputError(f"{path.name} is empty: it has no header and no rows")
 
 
-def _read_file(path: Path, as_text: Sequence[str]) -> "pa.Table":
+def _read_file(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
     _check_file(path)
     lower = path.name.lower()
     if lower.endswith(PARQUET_ENDINGS):
-        return _read_parquet(path)
+        return _read_parquet(path, columns)
     if lower.endswith(CSV_ENDINGS):
-        return _read_csv(path, as_text)
+        return _read_csv(path, as_text, columns)
     raise InputError(
         f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
     )
 
 
-def _read_parquet(path: Path) -> "pa.Table":
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """The error for a file that could not be read, with the line at fault where there is one."""
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return InputError(f"cannot read {path.name}: {str(error).splitlines()[0]}")
+    delimiter, names = _csv_header(path)
+    reason = _csv_fault(path, delimiter, len(names))
+    vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
+    return InputError(f"cannot read {path.name}: {reason or vague}")
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, partitioning=None)
+        return pq.read_table(path, partitioning=None, columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"cannot read {path.name}: {str(error).splitlines()[0]}") from None
+        raise _unreadable(path, error) from None
 
 
-def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
-    """Read with DuckDB, the dialect fixed beforehand: no line is skipped, and yes and no stay words."""
-    import duckdb
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
+
+def _relation(path: Path, as_text: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """A file as DuckDB reads it: the table function, and its parameters.
+
+    The dialect of a CSV file is fixed beforehand: no line is skipped, and yes and no stay words.
+    """
+    plain = re.sub(r"([*?\[])", r"[\1]", str(path))  # DuckDB would take these for wildcards
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return "read_parquet($path, hive_partitioning = false)", {"path": plain}
     delimiter, names = _csv_header(path)
     for at, name in enumerate(names):
         for other in names[:at]:
@@ -239,16 +381,21 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> "pa.Table":
     if forced:
         options["types"] = "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in forced) + "}"
     listed = ", ".join(f"{name} = {value}" for name, value in options.items())
-    plain = re.sub(r"([*?\[])", r"[\1]", str(path))  # DuckDB would take these for wildcards
+    return f"read_csv($path, {listed})", {"path": plain}
+
+
+def _read_csv(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
+    import duckdb
+
+    source, parameters = _relation(path, as_text)
+    names = _csv_header(path)[1]
+    chosen = "*" if columns is None else ", ".join(_identifier(name) for name in columns)
     with duckdb.connect() as connection:
         try:
-            query = f"SELECT * FROM read_csv($path, {listed})"
-            arrow = connection.sql(query, params={"path": plain}).to_arrow_table()
-        except duckdb.Error:
-            reason = _csv_fault(path, delimiter, len(names))
-            vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
-            raise InputError(f"cannot read {path.name}: {reason or vague}") from None
-    if not names[0]:  # as pandas writes an index into a CSV file
+            arrow = connection.sql(f"SELECT {chosen} FROM {source}", params=parameters).to_arrow_table()
+        except duckdb.Error as error:
+            raise _unreadable(path, error) from None
+    if columns is None and not names[0]:  # as pandas writes an index into a CSV file
         arrow = arrow.rename_columns(["__index_level_0__", *arrow.column_names[1:]])
     return arrow
 

@@ -18,8 +18,9 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
+from datassay._work import Bar, Progress
 from datassay.data import Inputs, prepare
-from datassay.neighbors import DEFAULT_MEMORY, Bar, FullRanking, Progress, Ranked, Run, as_floats, collect, space_of
+from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
 from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:

@@ -26,12 +26,11 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
+from datassay._work import Bar, Progress
 from datassay.data import Inputs
 from datassay.neighbors import (
     DEFAULT_MEMORY,
-    Bar,
     FullRanking,
-    Progress,
     Ranked,
     Run,
     Within,

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._work import Progress
 from datassay.data import FittedOn, Inputs, as_labels, prepare
-from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Progress, Run, space_of
+from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Run, space_of
 from datassay.results import Parameter, Values
 
 Weights = ArrayLike | Literal["balanced"] | None

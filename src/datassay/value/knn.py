@@ -18,15 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay.neighbors import (
-    DEFAULT_MEMORY,
-    FullRanking,
-    NearestRanking,
-    Progress,
-    Ranked,
-    accumulate,
-    collect,
-)
+from datassay._work import Progress
+from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, make_game
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay.neighbors import DEFAULT_MEMORY, Progress, Within, WithinThreshold, accumulate
+from datassay._work import Progress
+from datassay.neighbors import DEFAULT_MEMORY, Within, WithinThreshold, accumulate
 from datassay.results import Values
 from datassay.value.game import Weights, make_game
 from datassay.value.knn import harmonic

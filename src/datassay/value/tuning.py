@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
-from datassay.neighbors import (
-    DEFAULT_MEMORY,
-    Distances,
-    EveryDistance,
-    NearestRanking,
-    NeighbourGraph,
-    Progress,
-    Ranked,
-    collect,
-)
+from datassay._work import Progress
+from datassay.neighbors import DEFAULT_MEMORY, Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
 from datassay.results import FrameKind, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
 

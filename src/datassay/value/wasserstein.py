@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Progress, Ranked, accumulate, collect
+from datassay._work import Progress
+from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer

@@ -1,0 +1,267 @@
+"""Equal rows counted once: from typed columns to the distinct rows, what each stands for, and who has which.
+
+Values become codes, codes become one key a row, and equal keys are found by address where keys are few and by hashing
+where they are many. Distinct rows are kept in the order of their values, however they were found.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.data import Column, Table, missing_column
+
+Coarsening = float | str | Mapping[str, str] | Sequence[float] | None
+"""How an attribute is made coarser.
+
+A number: bins of that width, or that many leading characters of a category. Numbers in a list: where bins begin. A
+string: another column to take its place. A mapping: new names for categories. None: all values become one.
+"""
+MissingValues = Literal["value", "exclude"]
+
+MANY_FRACTIONS: Final = 20
+MISSING_LEVEL: Final = "(missing)"
+_KEY_LIMIT: Final = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """One attribute as codes into the names of its levels; a missing value is the last level, where there is one."""
+
+    codes: NDArray[np.int32]
+    names: NDArray[np.str_]
+    missing: bool
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "Coded":
+        """The codes of these rows, among the levels that they have."""
+        codes, used = self.codes[rows], np.zeros(len(self.names), bool)
+        used[codes] = True
+        return Coded(_renumbered(codes, used), self.names[used], self.missing and bool(used[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Distinct rows: ``codes[j, c]`` is the level of attribute j, ``weights[c]`` the people (or weight) in cell c."""
+
+    columns: tuple[str, ...]
+    codes: NDArray[np.int32]
+    names: tuple[NDArray[np.str_], ...]
+    weights: NDArray[np.float64]
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """How many levels each attribute has."""
+        return np.array([len(names) for names in self.names], np.int64)
+
+    def project(self, attributes: Sequence[int]) -> tuple["Cells", NDArray[np.int32]]:
+        """The distinct rows over some of the attributes, and the new cell of each of the old ones."""
+        chosen = list(attributes)
+        coded = [Coded(self.codes[j], self.names[j], False) for j in chosen]
+        return distinct(tuple(self.columns[j] for j in chosen), coded, len(self.weights), self.weights)
+
+
+def code(table: Table, name: str, coarsen: Coarsening | Literal["as it is"], notes: list[str]) -> Coded:
+    """The codes of a column, made coarser if asked for; ``"as it is"`` leaves it."""
+    if isinstance(coarsen, str) and coarsen != "as it is":
+        if coarsen not in table.columns:
+            raise InputError(f"coarsen: {name!r} is to be replaced, but {missing_column(coarsen, table.columns)}")
+        return code(table, coarsen, "as it is", notes)
+    from datassay.identity import kernels
+
+    column = table.columns[name]
+    if column.kind == "categorical":
+        assert column.categories is not None
+        codes = column.data.astype(np.int32, copy=False)
+        values: NDArray[np.generic] = column.categories
+    else:
+        codes, values = _number_codes(column)
+    if coarsen != "as it is":
+        group, names = _coarser(name, column, values, coarsen, notes)
+        codes = np.append(group, np.int32(-1))[codes]  # a missing value has the code −1, and keeps it
+    else:
+        _refuse_fractions(table, name, column, values)
+        names = _number_names(values) if column.kind == "numeric" else values.astype(np.str_)
+    used = np.zeros(len(names), bool)
+    absent = kernels.mark_levels(codes, used)
+    if not used.all():
+        codes, names = _renumbered(codes, used), names[used]
+    if absent:
+        codes = np.where(codes < 0, np.int32(len(names)), codes)
+        names = np.append(names, MISSING_LEVEL)
+    return Coded(codes, names, absent)
+
+
+def _renumbered(codes: NDArray[np.int32], used: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Codes among the levels that are used; a missing value (−1) stays missing."""
+    return np.append(np.cumsum(used) - 1, -1).astype(np.int32)[codes]
+
+
+def _number_codes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
+    """Codes of numbers in ascending order (−1 where missing), and the numbers."""
+    from datassay.identity import kernels
+
+    absent = column.missing if column.data.dtype.kind == "f" else None
+    if absent is not None and not absent.any():
+        absent = None
+    numbers = column.data if absent is None else column.data[~absent]
+    if len(numbers) == 0:
+        return np.full(len(column.data), -1, np.int32), np.empty(0)
+    if numbers.dtype.kind == "f":
+        whole = bool((np.abs(numbers) < 2.0**53).all() and (numbers == np.floor(numbers)).all())
+        # Equal numbers must have equal bits: −0 becomes 0.
+        numbers = numbers.astype(np.int64) if whole else numbers.astype(np.float64) + 0.0
+    low, high = numbers.min(), numbers.max()
+    if numbers.dtype.kind in "iu" and int(high) - int(low) < 2 * len(numbers) + 2**16:
+        found, seen = np.empty(len(numbers), np.int32), np.zeros(int(high) - int(low) + 1, bool)
+        kernels.subtract(numbers, low, found, seen)
+        values: NDArray[np.generic] = np.flatnonzero(seen) + int(low)
+        if not seen.all():
+            found = _renumbered(found, seen)
+    else:
+        found, first = _ranks_of(numbers)
+        values = numbers[first]
+    if absent is None:
+        return found, values
+    codes = np.full(len(absent), -1, np.int32)
+    codes[~absent] = found
+    return codes, values
+
+
+def _ranks_of(numbers: NDArray[np.generic]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """The rank of each number among the distinct ones, and the first row of each."""
+    from datassay.identity import kernels
+
+    number, first = kernels.first_rows_by_hash(numbers.astype(f"{numbers.dtype.kind}8", copy=False).view(np.int64))
+    order = np.argsort(numbers[first], kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    return rank[number], first[order]
+
+
+def _number_names(values: NDArray[np.generic]) -> NDArray[np.str_]:
+    if values.dtype.kind in "iu":
+        return values.astype(np.str_)
+    return np.array([f"{value:.15g}" for value in values.tolist()], np.str_)
+
+
+def _refuse_fractions(table: Table, name: str, column: Column, values: NDArray[np.generic]) -> None:
+    """A measured number is different for nearly everyone: equality is no question to ask of it."""
+    if column.kind == "numeric" and values.dtype.kind == "f" and len(values) > MANY_FRACTIONS:
+        low, high = float(values[0]), float(values[-1])
+        width = 10.0 ** np.floor(np.log10((high - low) / 10)) if 0 < high - low < np.inf else 1.0
+        raise InputError(
+            f"column {name!r} of {table.name} holds {len(values):,} different numbers with decimals between {low:g} "
+            f"and {high:g}, and would make nearly everyone unique by itself; say how finely it is known with "
+            f"coarsen={{{name!r}: {width:g}}}, read it as a category, or leave it out"
+        )
+
+
+def _coarser(
+    name: str, column: Column, values: NDArray[np.generic], how: Coarsening, notes: list[str]
+) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
+    """The coarser level of each value, and the levels' names."""
+    if how is None:
+        return np.zeros(len(values), np.int32), np.array(["(any)"])
+    numeric = column.kind == "numeric"
+    if isinstance(how, Mapping):
+        texts = _number_names(values) if numeric else values.astype(np.str_)
+        wanted = {str(old): str(new) for old, new in how.items()}
+        unknown = sorted(set(wanted) - set(texts.tolist()))
+        if unknown:
+            raise InputError(f"coarsen: {name!r} has no value {_checks.listed(unknown)}")
+        return _numbered([wanted.get(text, text) for text in texts.tolist()])
+    if isinstance(how, Sequence | np.ndarray):
+        if not numeric:
+            raise InputError(f"coarsen: {name!r} holds categories; cut points are for numbers. Give a mapping")
+        edges = np.asarray([_checks.number(f"coarsen: a cut point of {name!r}", edge) for edge in how])
+        if len(edges) == 0 or (np.diff(edges) <= 0).any():
+            raise InputError(f"coarsen: the cut points of {name!r} must increase, got {list(how)}")
+        names = [f"< {edges[0]:g}", *(f"{a:g} to < {b:g}" for a, b in pairwise(edges))]
+        at = np.searchsorted(edges, values.astype(np.float64), side="right").astype(np.int32)
+        return at, np.array([*names, f"≥ {edges[-1]:g}"])
+    if not numeric:
+        keep = _checks.integer(f"coarsen: the leading characters to keep of {name!r}", how, at_least=1)
+        return _numbered([text[:keep] for text in values.astype(np.str_).tolist()])
+    width = _checks.number(f"coarsen: the width of the bins of {name!r}", how, above=0)
+    bins = np.floor(values.astype(np.float64) / width)
+    if not np.isfinite(bins).all():
+        raise InputError(f"coarsen: {name!r} cannot be cut into bins of {width:g}: it holds infinite or huge numbers")
+    if values.dtype.kind in "iu" and len(values) > 1 and len({len(str(abs(v))) for v in values.tolist()}) == 1:
+        digits = len(str(abs(int(values[0]))))
+        if digits >= 4 and width <= digits:
+            notes.append(
+                f"{name!r} is cut into bins of width {width:g}; if its numbers of {digits} digits are codes, such as "
+                "postal codes, read it as a category, and the number says how many leading digits to keep"
+            )
+    present, found = np.unique(bins, return_inverse=True)
+    whole = values.dtype.kind in "iu" and width.is_integer()
+    ends = [(low * width, low * width + width) for low in present.tolist()]
+    names = [f"{a:.15g}–{b - 1:.15g}" if whole else f"{a:.6g} to < {b:.6g}" for a, b in ends]
+    return found.astype(np.int32), np.array(names)
+
+
+def _numbered(texts: list[str]) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
+    names, at = np.unique(np.array(texts, np.str_), return_inverse=True)
+    return at.astype(np.int32), names
+
+
+def distinct(
+    columns: tuple[str, ...], coded: Sequence[Coded], n: int, weights: NDArray[np.float64] | None
+) -> tuple[Cells, NDArray[np.int32]]:
+    """The distinct rows, in the order of their codes, and the cell of each row."""
+    from datassay.identity import kernels
+
+    levels = [len(attribute.names) for attribute in coded]
+    span = math.prod(levels)
+    names = tuple(attribute.names for attribute in coded)
+    if span <= max(2 * n, 2**16):  # keys are addresses, and say what they are made of
+        keys = _keys(coded, n, np.int32 if span < 2**31 else np.int64)
+        counts = np.zeros(span, np.int32 if n < 2**31 else np.int64)
+        kernels.count_by_address(keys, counts)
+        found = np.flatnonzero(counts)
+        rank = np.empty(span, np.int32)
+        rank[found] = np.arange(len(found))
+        cell = np.empty(n, np.int32)
+        kernels.look_up(rank, keys, cell)
+        codes = np.empty((len(coded), len(found)), np.int32)
+        sizes = counts[found].astype(np.float64)
+        for j in reversed(range(len(coded))):
+            found, codes[j] = np.divmod(found, levels[j])
+    else:
+        cell, first = _numbered_keys(coded, n)
+        codes = np.array([attribute.codes[first] for attribute in coded])
+        sizes = np.bincount(cell).astype(np.float64) if weights is None else np.empty(len(first))
+    if weights is not None:
+        sizes = np.zeros(len(sizes))
+        kernels.add_up(cell, weights, sizes)
+    return Cells(columns, codes, names, sizes), cell
+
+
+def _keys(coded: Sequence[Coded], n: int, dtype: type[np.signedinteger]) -> NDArray[np.signedinteger]:
+    from datassay.identity import kernels
+
+    keys = coded[0].codes.astype(dtype) if coded else np.zeros(n, dtype)
+    for attribute in coded[1:]:
+        kernels.pack(keys, attribute.codes, len(attribute.names))
+    return keys
+
+
+def _numbered_keys(coded: Sequence[Coded], n: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The rank of each row's key among the distinct ones, and the first row of each rank, by hashing."""
+    from datassay.identity import kernels
+
+    keys, span = np.zeros(n, np.int64), 1
+    for attribute in coded:
+        levels = len(attribute.names)
+        if span * levels >= _KEY_LIMIT:  # number the keys so far anew: they are at most as many as rows
+            ranks, first = _ranks_of(keys)
+            keys, span = ranks.astype(np.int64), len(first)
+        kernels.pack(keys, attribute.codes, levels)
+        span *= levels
+    return _ranks_of(keys)

@@ -1,0 +1,319 @@
+"""Shapley values of the attributes over the distinct rows: all sets of attributes, or random orders of them.
+
+Exactly (SPEC §8): φ_j = Σ_{u∌j} w(|u|) (val(u+j) − val(u)) with w(s) = s! (d−s−1)!/d!, val(u) = log₂(W/N(u)). Each set
+is visited once. The sets are cut into as many tasks as d alone decides, and added up in their order, so that
+threads do not change a bit.
+
+By sampling: one draw is a random order of the attributes and its d rotations, so that every attribute takes every
+place once. Draws are independent, their means are unbiased, and their spread gives Student's interval.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._errors import InputError
+from datassay._work import Bar, Progress, in_order, thread_count
+from datassay.identity.counting import Cells
+
+MOST_EXACT: Final = 20
+FEWEST_DRAWS: Final = 8
+
+Floats = NDArray[np.float64]
+
+
+def set_weights(d: int, key: bool = False) -> Floats:
+    """w(s) for s = 0 … d−1 others: Shapley's, or with a database key among the players formula (11)."""
+    if key:
+        return np.array([1.0 / ((d + 1) * math.comb(d, s)) for s in range(d)])
+    return np.array([1.0 / (d * math.comb(d - 1, s)) for s in range(d)])
+
+
+def _branch_sums(weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """What ``kernels.walk`` adds for a set of s attributes and the 2^R sets of its branch: own, later, before."""
+    d = len(weights)
+    before_one = np.append(weights, 0.0)
+    own_one = before_one + np.append(0.0, weights)
+    own_one[0] = 0.0
+    own, later, before = np.zeros((d + 1, d + 1)), np.zeros((d + 1, d + 1)), np.zeros((d + 1, d + 1))
+    for s in range(d + 1):
+        for R in range(d + 1 - s):
+            sizes = range(R + 1)
+            own[s, R] = math.fsum(math.comb(R, t) * own_one[s + t] for t in sizes)
+            before[s, R] = math.fsum(math.comb(R, t) * before_one[s + t] for t in sizes)
+            later[s, R] = math.fsum(math.comb(R - 1, t - 1) * own_one[s + t] for t in sizes if t > 0)
+    return own, later, before
+
+
+def _fixed(d: int) -> int:
+    """How many attributes a task decides on: 2^this tasks, however many threads there are."""
+    if d == 0:
+        return 0
+    return min(d - 1, 2) if d < 10 else 4
+
+
+@dataclass(frozen=True, eq=False)
+class SetTable:
+    """Of every set of attributes that vary: mean val (for everyone: the entropy), groups, unique share, smallest group.
+
+    ``members[b]`` is the column of bit b; a column that is not among them is constant and never matters.
+    """
+
+    members: tuple[int, ...]
+    entropy: Floats
+    groups: Floats
+    unique: Floats
+    smallest: Floats
+
+    def place(self, columns: Iterable[int]) -> int:
+        """Where the set of these columns is."""
+        bit = {j: 1 << b for b, j in enumerate(self.members)}
+        return sum(bit.get(j, 0) for j in set(columns))
+
+    def means(self, n_columns: int, key: bool = False) -> Floats:
+        """Shapley value of each column on average: that of the game of the entropies (Proposition 3)."""
+        found = np.zeros(n_columns)
+        found[list(self.members)] = np.maximum(_semivalues(self.entropy, set_weights(len(self.members), key)), 0.0)
+        return found
+
+    def interactions(self, n_columns: int) -> Floats:
+        """Shapley interaction index of each pair of columns, on average."""
+        found = np.zeros((n_columns, n_columns))
+        at = np.array(self.members, np.intp)
+        found[at[:, None], at] = interactions_of_sets(self.entropy, len(at))
+        return found
+
+
+def entropy_of(codes: NDArray[np.int32], levels: int, weights: Floats) -> float:
+    """Entropy of one attribute, in bits."""
+    sizes = np.bincount(codes, weights, minlength=levels)
+    share = sizes[sizes > 0] / weights.sum()
+    return float(abs(-(share * np.log2(share)).sum()))
+
+
+def _active(cells: Cells) -> list[int]:
+    """Attributes that vary, the most telling first: rows are then soon alone.
+
+    One that is constant adds nothing to any set, and the Shapley values of the others are the same without it.
+    """
+    levels = cells.levels
+    entropies = {
+        j: entropy_of(cells.codes[j], int(levels[j]), cells.weights) for j in range(len(levels)) if levels[j] > 1
+    }
+    return sorted(entropies, key=lambda j: (-entropies[j], j))
+
+
+def exact_bytes(n_cells: int, d: int, threads: int) -> int:
+    """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets."""
+    fixed = _fixed(d)
+    each = 8 * (d - fixed + 1) + 20 + 8 + 8 + 24 + 8 + 8 * (d + 1)
+    waiting = 8 * (d + 1)
+    return n_cells * (min(threads, 1 << fixed) * each + waiting + 8 * (d + 1) + 4 * d) + (1 << d) * 2 * 4 * 8
+
+
+def sampled_bytes(n_cells: int, d: int, threads: int) -> int:
+    """Memory of sampling at its peak."""
+    return n_cells * (threads * (8 * d + 20 + 8 + 16 + 16) + 3 * 8 * d + 4 * d)
+
+
+def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | None, what: str) -> int:
+    """As many threads as memory allows; an error that says what one needs."""
+    threads = thread_count(n_jobs)
+    while threads > 1 and needed(threads) > memory:
+        threads -= 1
+    if needed(threads) > memory:
+        raise InputError(
+            f"{what} needs about {needed(1) / 2**20:,.0f} MiB and memory allows {memory / 2**20:,.0f} MiB; allow more, "
+            "coarsen an attribute or leave one out"
+        )
+    return threads
+
+
+def exact(
+    cells: Cells,
+    mass: Floats,
+    *,
+    key: bool,
+    values: bool,
+    n_jobs: int | None,
+    memory: int,
+    progress: Progress,
+) -> tuple[Floats, SetTable]:
+    """φ of every cell (cells × attributes; none without ``values``), and the table of all sets, with means by mass."""
+    from datassay.identity import kernels
+
+    n_columns, n = cells.codes.shape
+    active = _active(cells)
+    d = len(active)
+    if d > MOST_EXACT:
+        raise InputError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most: sample")
+    fixed = _fixed(d)
+    threads = _threads_within(
+        memory, lambda t: exact_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: the exact calculation"
+    )
+    own, later, before = _branch_sums(set_weights(d, key))
+    everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
+                       tuple(cells.names[j] for j in active), cells.weights)  # fmt: skip
+    own_mass = mass is cells.weights
+
+    def task(patterns: range) -> tuple[range, list[int], NDArray[np.int32] | None, Floats, Floats, Floats]:
+        inside = [j for j in range(fixed) if (patterns.start >> j) & 1]
+        chosen = [*inside, *range(fixed, d)]
+        some, where = (everything, None) if len(chosen) == d else everything.project(chosen)
+        size = len(some.weights)
+        given = mass if where is None else np.bincount(where, mass, minlength=size)
+        phi, base = np.zeros((size if values else 0, len(chosen))), np.zeros(size if values else 0)
+        here, alone = _blank(d - fixed), _blank(d - fixed)
+        kernels.walk(
+            some.codes, some.levels, some.weights, np.empty(0) if own_mass else given,
+            len(inside), own, later, before, phi, base, here, alone,
+        )  # fmt: skip
+        return patterns, chosen, where, phi, base, _handed_down(here, alone)
+
+    phi, base = np.zeros((n if values else 0, d)), np.zeros(n if values else 0)
+    statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
+    tasks = [range(pattern, pattern + 1) for pattern in range(2**fixed)]
+    with Bar(progress, len(tasks), "parts") as report:
+        for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, threads, report):
+            statistics[:, pattern.start] = said
+            if values and where is None:
+                phi += more_phi
+                base += more_base
+            elif values:
+                kernels.spread(more_phi, more_base, where, np.array(chosen, np.int64), phi, base)
+    found = np.zeros((n if values else 0, n_columns))
+    if values:
+        found[:, active] = np.maximum(phi - base[:, None], 0.0)
+    entropy, groups, unique, smallest = statistics.reshape(-1, 4).T
+    sets = SetTable(
+        tuple(active), np.maximum(entropy / mass.sum(), 0.0), groups, unique / cells.weights.sum(), smallest
+    )
+    return found, sets
+
+
+def _blank(n_attributes: int) -> Floats:
+    """Statistics of all sets before anything is said of them: sum of val, groups, unique weight, smallest size."""
+    return np.tile([0.0, 0.0, 0.0, np.inf], (2**n_attributes, 1))
+
+
+def _handed_down(here: Floats, alone: Floats) -> Floats:
+    """Add to each set what rows alone in a set before it in its branch put down there."""
+    step = 1
+    while step < len(alone):
+        parents, children = alone[:step], alone[step : 2 * step]
+        children[:, :3] += parents[:, :3]
+        np.minimum(children[:, 3], parents[:, 3], out=children[:, 3])
+        step *= 2
+    total = here + alone
+    total[:, 3] = np.minimum(here[:, 3], alone[:, 3])
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Estimates by random orders: φ of every cell, and its mean; half-widths of their intervals."""
+
+    values: Floats
+    half: Floats
+    mean: Floats
+    mean_half: Floats
+    permutations: int
+
+
+def sample(
+    cells: Cells,
+    *,
+    permutations: int | None,
+    tolerance: float | None,
+    seconds: float | None,
+    confidence: float,
+    seed: int,
+    n_jobs: int | None,
+    memory: int,
+    progress: Progress,
+) -> Sampled:
+    """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits."""
+    from scipy.special import stdtrit
+
+    from datassay.identity import kernels
+
+    n_columns, n = cells.codes.shape
+    active = _active(cells)
+    d = max(1, len(active))
+    codes, levels = np.ascontiguousarray(cells.codes[active]), cells.levels[active]
+    threads = _threads_within(
+        memory, lambda t: sampled_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
+    )
+    share = cells.weights / cells.weights.sum()
+    started = time.monotonic()
+
+    def draw(numbers: range) -> Floats:
+        phi = np.zeros((n, len(active)))
+        for number in numbers:
+            order = np.random.default_rng([seed, number]).permutation(len(active))
+            orders = np.array([np.roll(order, shift) for shift in range(len(active))], np.int64).reshape(
+                -1, len(active)
+            )
+            kernels.reveal(codes, levels, cells.weights, orders, phi)
+        return phi / d
+
+    centre, spread = np.zeros((n, len(active))), np.zeros((n, len(active)))
+    means: list[Floats] = []
+
+    def half(count: int, squares: Floats) -> Floats:
+        return np.asarray(
+            stdtrit(count - 1, 0.5 + confidence / 2) * np.sqrt(np.maximum(squares, 0.0) / (count - 1) / count)
+        )
+
+    def spread_of_means() -> Floats:
+        return np.asarray(half(len(means), ((np.array(means) - np.mean(means, axis=0)) ** 2).sum(axis=0)))
+
+    goal = FEWEST_DRAWS if permutations is None else max(2, -(-permutations // d))
+    with Bar(progress, goal * d, "orders") as report:
+        while True:
+            numbers = [range(i, i + 1) for i in range(len(means), goal)]
+            for phi in in_order(draw, numbers, threads, lambda more: report(more * d)):
+                means.append(share @ phi)
+                change = phi - centre
+                centre += change / len(means)
+                spread += change * (phi - centre)
+                if seconds is not None and time.monotonic() - started > seconds and len(means) >= 2:
+                    goal = len(means)
+                    break
+            if permutations is not None or (seconds is not None and time.monotonic() - started > seconds):
+                break
+            if tolerance is not None and (len(active) == 0 or spread_of_means().max() <= tolerance):
+                break
+            goal = 2 * len(means)
+    values, halves = np.zeros((n, n_columns)), np.zeros((n, n_columns))
+    mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
+    values[:, active], halves[:, active] = np.maximum(centre, 0.0), half(len(means), spread)
+    mean[active], mean_half[active] = np.mean(means, axis=0), spread_of_means()
+    return Sampled(values, halves, mean, mean_half, len(means) * d)
+
+
+def _semivalues(worth: Floats, weights: Floats) -> Floats:
+    """Σ_u w(|u|) (v(u+j) − v(u)) of a game given by the worth of every set, by bit mask."""
+    d = len(weights)
+    sets = np.arange(2**d)
+    sizes = np.bitwise_count(sets)
+    without = [sets[(sets >> j) & 1 == 0] for j in range(d)]
+    return np.array([(weights[sizes[u]] * (worth[u | (1 << j)] - worth[u])).sum() for j, u in enumerate(without)])
+
+
+def interactions_of_sets(worth: Floats, d: int) -> Floats:
+    """Shapley interaction indices (Grabisch & Roubens 1999): Σ_u |u|!(d−|u|−2)!/(d−1)! · Δ_ij(u), a matrix."""
+    found = np.zeros((d, d))
+    sets = np.arange(2**d)
+    weights = [1.0 / ((d - 1) * math.comb(d - 2, s)) for s in range(d - 1)]
+    for i in range(d):
+        for j in range(i):
+            u = sets[((sets >> i) | (sets >> j)) & 1 == 0]
+            more = worth[u | (1 << i) | (1 << j)] - worth[u | (1 << i)] - worth[u | (1 << j)] + worth[u]
+            found[i, j] = found[j, i] = (np.array(weights)[np.bitwise_count(u)] * more).sum()
+    return found

@@ -1,0 +1,317 @@
+"""Counting kernels: equal rows found once, then every set of attributes walked over the distinct rows.
+
+A set of attributes splits the distinct rows into groups; adding one attribute splits each group further. A row that is
+alone in its group stays alone however many attributes are added, so that its share of all the sets still to come is
+known at once and it is left out of the walk.
+"""
+
+import math
+
+import numpy as np
+
+from datassay._jit import kernel
+
+
+@kernel
+def pack(keys, codes, levels):
+    """Append one attribute to mixed-radix keys."""
+    for i in range(len(keys)):
+        keys[i] = keys[i] * levels + codes[i]
+
+
+@kernel
+def mark_levels(codes, seen):
+    """Mark the levels that occur; True if a code is negative, which stands for a missing value."""
+    missing = False
+    for i in range(len(codes)):
+        if codes[i] < 0:
+            missing = True
+        else:
+            seen[codes[i]] = True
+    return missing
+
+
+@kernel
+def subtract(numbers, low, codes, seen):
+    """Codes of whole numbers in a narrow range: their distance from the lowest."""
+    for i in range(len(numbers)):
+        codes[i] = np.int64(numbers[i]) - low
+        seen[codes[i]] = True
+
+
+@kernel
+def count_by_address(keys, counts):
+    """Count equal keys that are small enough to be addresses."""
+    for i in range(len(keys)):
+        counts[keys[i]] += 1
+
+
+@kernel
+def look_up(table, keys, out):
+    """Take the entry of each key."""
+    for i in range(len(keys)):
+        out[i] = table[keys[i]]
+
+
+@kernel
+def add_up(cells, weights, sums):
+    """The sum of the weights in each cell, in the order of the rows."""
+    for i in range(len(cells)):
+        sums[cells[i]] += weights[i]
+
+
+@kernel
+def spread(values, base, where, columns, phi, total):
+    """Give every row what was found for the row it became when attributes were left out."""
+    for r in range(len(where)):
+        w = where[r]
+        total[r] += base[w]
+        for q in range(len(columns)):
+            phi[r, columns[q]] += values[w, q]
+
+
+@kernel
+def _home(key, mask):
+    """Where a key belongs in a table of 2^m places (Fibonacci hashing, the high bits mixed in)."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))
+
+
+@kernel
+def first_rows_by_hash(keys):
+    """A number for each distinct key in order of appearance: (number of each row, first row of each number)."""
+    n = len(keys)
+    room = 1 << 12
+    place = np.full(room, -1, np.int32)
+    first = np.empty(room // 2, np.int64)
+    number = np.empty(n, np.int32)
+    count = 0
+    for i in range(n):
+        at = _home(keys[i], room - 1)
+        while place[at] >= 0 and keys[first[place[at]]] != keys[i]:
+            at = (at + 1) & (room - 1)
+        if place[at] < 0:
+            if 2 * (count + 1) > room:
+                room *= 4
+                place = np.full(room, -1, np.int32)
+                more = np.empty(room // 2, np.int64)
+                more[:count] = first[:count]
+                first = more
+                for g in range(count):
+                    at = _home(keys[first[g]], room - 1)
+                    while place[at] >= 0:
+                        at = (at + 1) & (room - 1)
+                    place[at] = g
+                at = _home(keys[i], room - 1)
+                while place[at] >= 0:
+                    at = (at + 1) & (room - 1)
+            place[at] = count
+            first[count] = i
+            count += 1
+        number[i] = place[at]
+    return number, first[:count].copy()
+
+
+@kernel
+def _split(codes, levels, rows, groups, n_rows, n_groups, place, keys, into):
+    """Split groups of rows by one more attribute; ``into`` receives the new numbers, their count is returned.
+
+    The table of new groups is addressed directly where it is small for the rows at hand, and hashed otherwise.
+    """
+    count = 0
+    if n_groups * levels <= 4 * n_rows + 64:
+        for p in range(n_groups * levels):
+            place[p] = -1
+        for i in range(n_rows):
+            at = np.int64(groups[i]) * levels + codes[rows[i]]
+            if place[at] < 0:
+                place[at] = count
+                count += 1
+            into[i] = place[at]
+        return count
+    room = 64
+    while room < 2 * n_rows:
+        room *= 2
+    for p in range(room):
+        place[p] = -1
+    for i in range(n_rows):
+        key = np.int64(groups[i]) * levels + codes[rows[i]]
+        at = _home(key, room - 1)
+        while place[at] >= 0 and keys[place[at]] != key:
+            at = (at + 1) & (room - 1)
+        if place[at] < 0:
+            place[at] = count
+            keys[count] = key
+            count += 1
+        into[i] = place[at]
+    return count
+
+
+@kernel
+def _places(n_rows):
+    """Places that ``_split`` needs for this many rows: whichever table it takes."""
+    room = 64
+    while room < 2 * n_rows:
+        room *= 2
+    return max(room, 4 * n_rows + 64)
+
+
+@kernel
+def _settle(
+    u, path, n_attributes, last, source, n_rows, into, n_groups, weights, mass, top, own, later, before,
+    phi, base, here, alone, tally, rows, groups,
+):  # fmt: skip
+    """Add up what a set says of the rows, whose groups are ``into``; returns how many (rows, groups) are not alone.
+
+    ``path`` are the members of the set, ``last`` is the last attribute decided on, u the place of the set in the
+    statistics. Where a row is alone, all sets of its branch are added up at once (see ``walk``).
+    """
+    left = n_attributes - 1 - last
+    s = len(path)
+    tally[:n_groups] = 0.0
+    if len(mass) == 0:
+        for i in range(n_rows):
+            at = tally[into[i]]
+            at[0] += weights[source[i]]
+            at[1] += 1
+    else:
+        for i in range(n_rows):
+            at = tally[into[i]]
+            at[0] += weights[source[i]]
+            at[1] += 1
+            at[2] += mass[source[i]]
+    kept = 0
+    for g in range(n_groups):
+        size = tally[g, 0]
+        value = top - math.log2(size)
+        statistics = alone[u] if tally[g, 1] == 1 else here[u]
+        statistics[0] += (size if len(mass) == 0 else tally[g, 2]) * value
+        statistics[1] += 1
+        if size <= 1.0:
+            statistics[2] += size
+        statistics[3] = min(statistics[3], size)
+        tally[g, 0] = value
+        if tally[g, 1] > 1:
+            tally[g, 1] = kept
+            kept += 1
+        else:
+            tally[g, 1] = -1
+    stay = 0
+    wanted = len(phi) > 0
+    for i in range(n_rows):
+        at, r = tally[into[i]], source[i]
+        v = at[0]
+        branch = left if at[1] < 0 else 0
+        if wanted:
+            base[r] += v * before[s, branch]
+            share = v * own[s, branch]
+            for p in range(s):
+                phi[r, path[p]] += share
+            if branch > 0:
+                share = v * later[s, branch]
+                for p in range(last + 1, n_attributes):
+                    phi[r, p] += share
+        if left > 0 and at[1] >= 0:
+            rows[stay] = r
+            groups[stay] = np.int32(at[1])
+            stay += 1
+    return stay, kept
+
+
+@kernel
+def walk(codes, levels, weights, mass, n_fixed, own, later, before, phi, base, here, alone):
+    """Visit every set of attributes that has the first ``n_fixed`` among its members (SPEC §8).
+
+    For each distinct row r and set u of s attributes, with val = log₂(W / N_r(u)), add val · own[s, 0] to ``phi[r, j]``
+    for j in u, and val · before[s, 0] to ``base[r]``; then φ_j = phi_j − base. ``here[u]``, by the bits of u's members
+    after the first, says of u: the sum of val by ``mass`` (by ``weights``, if that is empty); the number of groups; the
+    weight of groups of size at most 1; the smallest size.
+
+    A row that is alone has the same val in all sets of its branch: with R attributes to come, own[s, R], later[s, R]
+    and before[s, R] are the sums over the branch for the members of u, the attributes to come, and base. What it adds
+    to the statistics of the whole branch is put down once, in ``alone[u]``.
+
+    An empty ``phi`` asks for the statistics alone.
+    """
+    d, n = codes.shape
+    top = math.log2(weights.sum())
+    place, keys, into = np.empty(_places(n), np.int32), np.empty(n, np.int64), np.zeros(n, np.int32)
+    tally = np.empty((n, 4))
+    depth = d - n_fixed + 1
+    rows, groups = np.empty((depth, n), np.int32), np.empty((depth, n), np.int32)
+    n_rows, n_groups, upcoming = np.empty(depth, np.int64), np.empty(depth, np.int64), np.empty(depth, np.int64)
+    path = np.arange(d)
+    u, length, count = 0, n_fixed, 1
+    everyone, start = np.arange(n).astype(np.int32), np.zeros(n, np.int32)
+    for j in range(n_fixed):
+        count = _split(codes[j], levels[j], everyone, start, n, count, place, keys, into)
+        start[:] = into
+    n_rows[0], n_groups[0] = _settle(
+        u, path[:length], d, n_fixed - 1, everyone, n, into, count, weights, mass, top, own, later, before,
+        phi, base, here, alone, tally, rows[0], groups[0],
+    )  # fmt: skip
+    upcoming[0] = n_fixed
+    level = 0
+    while level >= 0:
+        j = upcoming[level]
+        if j == d or n_rows[level] == 0:
+            level -= 1
+            if level >= 0:
+                length -= 1
+                u ^= 1 << (path[length] - n_fixed)
+            continue
+        upcoming[level] = j + 1
+        count = _split(
+            codes[j], levels[j], rows[level], groups[level], n_rows[level], n_groups[level], place, keys, into
+        )
+        path[length] = j
+        length += 1
+        u |= 1 << (j - n_fixed)
+        level += 1
+        n_rows[level], n_groups[level] = _settle(
+            u, path[:length], d, j, rows[level - 1], n_rows[level - 1], into, count, weights, mass, top, own, later,
+            before, phi, base, here, alone, tally, rows[level], groups[level],
+        )  # fmt: skip
+        upcoming[level] = j + 1
+
+
+@kernel
+def reveal(codes, levels, weights, orders, phi):
+    """Reveal the attributes in each of these orders: ``phi[r, j]`` gains what j adds for row r when its turn comes."""
+    n = codes.shape[1]
+    place, keys = np.empty(_places(n), np.int32), np.empty(n, np.int64)
+    into, members = np.empty(n, np.int32), np.empty(n, np.int32)
+    rows, groups = np.empty(n, np.int32), np.empty(n, np.int32)
+    size, told = np.empty(n), np.empty(n)
+    total = weights.sum()
+    for o in range(len(orders)):
+        for r in range(n):
+            rows[r] = r
+            groups[r] = 0
+            told[r] = math.log2(total)
+        n_rows, n_groups = n, 1
+        for j in orders[o]:
+            if n_rows == 0:
+                break
+            count = _split(codes[j], levels[j], rows, groups, n_rows, n_groups, place, keys, into)
+            size[:count] = 0.0
+            members[:count] = 0
+            for i in range(n_rows):
+                size[into[i]] += weights[rows[i]]
+                members[into[i]] += 1
+            n_groups = 0
+            for g in range(count):
+                size[g] = math.log2(size[g])
+                if members[g] > 1:
+                    members[g] = n_groups + 2
+                    n_groups += 1
+            stay = 0
+            for i in range(n_rows):
+                g, r = into[i], rows[i]
+                phi[r, j] += told[r] - size[g]
+                told[r] = size[g]
+                if members[g] > 1:
+                    rows[stay] = r
+                    groups[stay] = members[g] - 2
+                    stay += 1
+            n_rows = stay

@@ -1,0 +1,498 @@
+"""Which attributes identify people, and whom: uniqueness Shapley values.
+
+Revealing a set u of attributes of a person leaves N(u) people it could be, of n; val(u) = −log₂(N(u)/n) is the bits
+they tell. The Shapley value of an attribute is what it adds on average over all orders in which attributes may be
+revealed. Reference: Seiler, Mase & Owen, What makes you unique? (SPEC §8).
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Progress, in_order, thread_count
+from datassay.data import Table, bytes_in_memory, missing_column, read_distinct, read_table
+from datassay.identity import engine
+from datassay.identity.counting import MISSING_LEVEL, Cells, Coarsening, MissingValues, code, distinct
+from datassay.identity.result import AttributeTable, Groups, Uniqueness
+from datassay.results import Parameter
+
+Floats = NDArray[np.float64]
+MEMORY: Final = 4 * 2**30
+KEY: Final = "(key)"
+DEFAULT_TOLERANCE: Final = 0.02
+COUNT: Final = "(count)"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Whose identity, by which attributes, known how finely."""
+
+    table: Table
+    columns: tuple[str, ...]
+    coarsen: Mapping[str, Any]
+    missing: MissingValues
+    weights: Floats | None
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The distinct rows of a question, and who is in which."""
+
+    cells: Cells
+    cell: NDArray[np.int32]
+    kept: NDArray[np.intp] | None
+    weights: Floats | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How values are obtained: exactly, or from random orders."""
+
+    exact: bool
+    permutations: int | None
+    tolerance: float | None
+    seconds: float | None
+    confidence: float
+    seed: int
+    n_jobs: int | None
+    memory: int
+    progress: Progress
+
+    def means(self, cells: Cells, key: bool = False) -> Floats:
+        """Mean value of each attribute; with a key among them, that comes last."""
+        if self.exact:
+            run = {"n_jobs": self.n_jobs, "memory": self.memory, "progress": self.progress}
+            _, sets = engine.exact(cells, cells.weights, key=False, values=False, **run)  # type: ignore[arg-type]
+            found = sets.means(len(cells.columns), key)
+        else:
+            found = self.sample(cells).mean
+        return np.append(found, np.log2(cells.weights.sum()) - found.sum()) if key else found
+
+    def sample(self, cells: Cells) -> engine.Sampled:
+        """Estimates from random orders."""
+        return engine.sample(
+            cells,
+            permutations=self.permutations,
+            tolerance=self.tolerance,
+            seconds=self.seconds,
+            confidence=self.confidence,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            memory=self.memory,
+            progress=self.progress,
+        )
+
+
+def _ask(
+    table: object,
+    columns: Sequence[str] | None,
+    coarsen: Mapping[str, Coarsening] | None,
+    missing: str,
+    weights: object,
+    n_jobs: int | None,
+    carry: Sequence[str] = (),
+    memory: int = MEMORY,
+) -> Question:
+    """Check what was asked, and bring the table."""
+    _checks.choice("missing", missing, ("value", "exclude"))
+    for parameter, given in (("columns", columns), ("carry", carry)):
+        if isinstance(given, str):
+            raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
+    if isinstance(weights, str) and columns is not None and weights in columns:
+        raise InputError(f"{weights!r} is the weight and cannot be an attribute as well")
+    if coarsen is not None and not isinstance(coarsen, Mapping):
+        raise InputError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
+    thread_count(n_jobs)
+    if isinstance(table, Table):
+        data = table
+    else:
+        others = [*carry, *(how for how in (coarsen or {}).values() if isinstance(how, str))]
+        data, weights = _bring(table, columns, others, weights, memory)
+    chosen = tuple(name for name in data.features if name != weights) if columns is None else tuple(columns)
+    if not chosen:
+        raise InputError(f"{data.name} has no attributes to look at; name them with columns")
+    for name in (*chosen, *(coarsen or {})):
+        if name not in data.columns:
+            raise InputError(f"{data.name}: {missing_column(name, data.columns)}")
+    twice = [name for name in chosen if chosen.count(name) > 1]
+    if twice:
+        raise InputError(f"columns names {twice[0]!r} more than once")
+    for name in coarsen or {}:
+        if name not in chosen:
+            raise InputError(f"coarsen: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
+    return Question(data, chosen, dict(coarsen or {}), missing, _weights(data, weights), n_jobs)  # type: ignore[arg-type]
+
+
+def _bring(
+    source: object, columns: Sequence[str] | None, others: Sequence[str], weights: object, memory: int
+) -> tuple[Table, object]:
+    """Read a file or a frame; of a file too large for memory, its distinct rows with a count."""
+    if not isinstance(source, str | os.PathLike):
+        return read_table(source, text="categorical"), weights
+    wanted = None
+    if columns is not None:
+        wanted = list(dict.fromkeys([*columns, *others, *([weights] if isinstance(weights, str) else [])]))
+    if bytes_in_memory(source, wanted) <= memory:
+        return read_table(source, text="categorical", columns=wanted), weights
+    if weights is not None and not isinstance(weights, str):
+        raise InputError(f"{Path(source).name} is counted on disk; name the column of the weights")
+    counted = read_distinct(
+        source, wanted, count=COUNT, weight=weights if isinstance(weights, str) else None, memory=memory
+    )
+    people = float(counted[COUNT].astype(np.float64).sum())
+    note = (
+        f"{Path(source).name} was counted on disk: its {people:,.6g} people are {len(counted):,} distinct rows, and "
+        "each record here is one of these, with its count as weight"
+    )
+    return replace(counted, notes=(*counted.notes, note)), COUNT
+
+
+def _weights(table: Table, weights: object) -> Floats | None:
+    """The weight of each row: positive numbers."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights not in table.columns:
+            raise InputError(f"weights: {missing_column(weights, table.columns)}")
+        column = table.columns[weights]
+        if column.kind != "numeric":
+            raise InputError(f"weights: column {weights!r} holds no numbers")
+        given: NDArray[np.generic] = column.data
+    else:
+        given = np.asarray(weights)
+        if given.shape != (len(table),) or given.dtype.kind not in "iuf":
+            raise InputError(f"weights must be one number for each of the {len(table)} rows, or the name of a column")
+    found = given.astype(np.float64)
+    bad = ~(np.isfinite(found) & (found > 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            f"weights must be positive: row {row} (counting from 0) has {found[row]:g}; leave out rows that count for "
+            "nobody"
+        )
+    return found
+
+
+def _count(question: Question) -> Counted:
+    """Find the distinct rows."""
+    table, notes = question.table, list(question.table.notes)
+    noted: list[list[str]] = [[] for _ in question.columns]
+
+    def task(at: range) -> Any:
+        name = question.columns[at.start]
+        how = question.coarsen.get(name, "as it is")
+        return code(table, name, how, noted[at.start])
+
+    each = [range(j, j + 1) for j in range(len(question.columns))]
+    coded = list(in_order(task, each, thread_count(question.n_jobs), lambda _: None))
+    for more in noted:
+        notes += more
+    n, weights, kept = len(table), question.weights, None
+    absent = {name: attribute for name, attribute in zip(question.columns, coded, strict=True) if attribute.missing}
+    if absent and question.missing == "exclude":
+        out = np.zeros(n, bool)
+        for attribute in absent.values():
+            out |= attribute.codes == len(attribute.names) - 1
+        if out.all():
+            raise InputError(f"every row of {table.name} lacks a value; nobody is left")
+        kept = np.flatnonzero(~out)
+        coded = [attribute.of_rows(kept) for attribute in coded]
+        weights = None if weights is None else weights[kept]
+        notes.append(f"{out.sum():,} of {n:,} rows are left out: they lack {_checks.listed(absent)}")
+        n = len(kept)
+    elif absent:
+        notes.append(f"missing values of {_checks.listed(absent)} are a value of their own, {MISSING_LEVEL}")
+    cells, cell = distinct(question.columns, coded, n, weights)
+    return Counted(cells, cell, kept, weights, tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a result can still be asked while the data is at hand."""
+
+    question: Question
+    counted: Counted
+    way: Way
+
+    def groups(self, column: str, coarsen: object) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
+        """The group of each record by a column of the table, and the groups' names."""
+        table = self.question.table
+        if column not in table.columns:
+            raise InputError(f"by: {missing_column(column, table.columns)}")
+        found = code(table, column, coarsen, [])  # type: ignore[arg-type]
+        if self.counted.kept is not None:
+            found = found.of_rows(self.counted.kept)
+        return found.codes, found.names
+
+    def alike(self, columns: Sequence[str]) -> Groups:
+        """The groups alike in these attributes."""
+        return _alike(self.counted, columns)
+
+    def interactions(self, people: Floats) -> Floats:
+        """Interaction indices averaged over these people of each cell."""
+        cells = self.counted.cells
+        _, sets = engine.exact(
+            cells, people, key=False, values=False, n_jobs=self.way.n_jobs, memory=self.way.memory, progress=None
+        )
+        return sets.interactions(len(cells.columns))
+
+    def compare(self, coarsen: Mapping[str, object], drop: Sequence[str], key: bool) -> AttributeTable:
+        """Means after changes of the data."""
+        if isinstance(drop, str):
+            raise InputError(f"drop must be a list of attributes, got the single string {drop!r}")
+        changes: list[tuple[str, str, Any]] = []
+        for name, ways in coarsen.items():
+            several = ways if isinstance(ways, tuple) else (ways,)
+            changes += [(f"{name}: {_told(how)}", name, how) for how in several]
+        changes += [(f"{name}: dropped", name, None) for name in drop]
+        columns = self.question.columns
+        for _, name, _ in changes:
+            if name not in columns:
+                raise InputError(f"{name!r} is not among the attributes {_checks.listed(columns, 12)}")
+        rows, notes = ["as it is"], list[str]()
+        cells = [self.counted.cells]
+        for title, name, how in changes:
+            counted = _count(replace(self.question, coarsen={**self.question.coarsen, name: how}))
+            notes += [note for note in counted.notes if note not in self.counted.notes]
+            rows.append(title)
+            cells.append(counted.cells)
+        quiet = replace(self.way, progress=None)
+        values = [quiet.means(some) for some in cells]
+        beside = {
+            "total": [float(row.sum()) for row in values],
+            "unique": [float(some.weights[some.weights <= 1].sum() / some.weights.sum()) for some in cells],
+        }
+        if key:
+            _check_key(self.counted, self.way.exact)
+            with_key = quiet.means(cells[0], key=True)
+            rows.append("with a database key")
+            values.append(with_key[:-1])
+            beside["total"].append(float(with_key.sum()))
+            beside["unique"].append(1.0)
+            beside["key"] = [0.0] * (len(rows) - 1) + [float(with_key[-1])]
+        return AttributeTable(
+            np.array(values), np.array(rows), columns, "change", "changes",
+            {name: np.array(column) for name, column in beside.items()}, tuple(dict.fromkeys(notes)),
+        )  # fmt: skip
+
+
+def _told(how: object) -> str:
+    """A way to make an attribute coarser, in few words."""
+    if how is None:
+        return "one bucket"
+    if isinstance(how, Mapping):
+        return "renamed"
+    if isinstance(how, Sequence) and not isinstance(how, str):
+        return f"cut at {', '.join(f'{edge:g}' for edge in how)}"
+    return f"{how:g}" if isinstance(how, int | float) else str(how)
+
+
+def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a list of attributes, got the single string {columns!r}")
+    cells = counted.cells
+    for name in columns:
+        if name not in cells.columns:
+            raise InputError(f"{name!r} is not among the attributes {_checks.listed(cells.columns, 12)}")
+    some, _ = cells.project([cells.columns.index(name) for name in dict.fromkeys(columns)])
+    order = np.argsort(some.weights, kind="stable")
+    shared = {name: some.names[j][some.codes[j, order]] for j, name in enumerate(some.columns)}
+    return Groups(some.weights[order], shared, counted.notes)
+
+
+def _check_key(counted: Counted, exact: bool) -> None:
+    if not exact:
+        raise InputError(f"key: the effect of a key is exact and for at most {engine.MOST_EXACT} attributes")
+    if counted.weights is not None and counted.weights.min() < 1:
+        raise InputError("key: a key tells single people apart, and a weight below 1 is less than one person")
+
+
+def group_sizes(
+    table: object,
+    columns: Sequence[str] | None = None,
+    *,
+    coarsen: Mapping[str, Coarsening] | None = None,
+    missing: MissingValues = "value",
+    weights: object = None,
+) -> Groups:
+    """The groups of people who are alike in some attributes: how many are unique, how small the smallest group is.
+
+    A table is k-anonymous in these attributes (Sweeney 2002) if no group is smaller than k. Parameters are those of
+    :func:`uniqueness_shapley`.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> groups = da.group_sizes(da.voters(10_000), ["zip", "race"])
+    >>> groups.smallest, groups.unique < groups.share_below(5)
+    (1.0, True)
+    """
+    return _alike(counted := _count(_ask(table, columns, coarsen, missing, weights, None)), counted.cells.columns)
+
+
+def uniqueness_shapley(
+    table: object,
+    columns: Sequence[str] | None = None,
+    *,
+    coarsen: Mapping[str, Coarsening] | None = None,
+    missing: MissingValues = "value",
+    weights: object = None,
+    key: bool = False,
+    method: str | None = None,
+    permutations: int | None = None,
+    tolerance: float | None = None,
+    seconds: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    carry: Sequence[str] = (),
+    n_jobs: int | None = None,
+    memory: int = MEMORY,
+    progress: Progress = None,
+) -> Uniqueness:
+    """How many bits each attribute contributes to finding each person among the others.
+
+    If a set u of attributes of a person is revealed, N(u) of the n people match; the set has told
+    val(u) = −log₂(N(u)/n) bits. An attribute's value φ_j is what it adds, averaged over all orders in which the
+    attributes may be revealed: φ_j ≥ 0, and Σ_j φ_j = log₂(n/N(all)). Equal rows are counted once, then every set of
+    attributes over the distinct rows (Seiler, Mase & Owen, *What makes you unique?*).
+
+    Parameters
+    ----------
+    table
+        A :class:`Table`, a data frame, or the path of a CSV or Parquet file. A file that would not fit into ``memory``
+        is counted on disk; the records of the result are then its distinct rows, each with the weight of its count.
+    columns
+        The attributes; all features of the table if left out.
+    coarsen
+        How finely attributes are known, by column: a number (bins of that width; of categories, that many leading
+        characters), a list of cut points, the name of a column to take its place, a mapping of categories to coarser
+        ones, or None for one value.
+    missing
+        ``"value"``: a missing value is a value of its own. ``"exclude"``: rows that lack one are left out.
+    weights
+        A weight for each row, or the column that holds it: a row of weight 3 stands for three people.
+    key
+        Add a database key, such as a row number, as one more attribute "(key)", by formula (11).
+    method
+        ``"exact"`` (at most 20 attributes that vary) or ``"sampled"``: random orders of the attributes, and intervals.
+        Left out: exact up to 20, sampled beyond.
+    permutations, tolerance, seconds
+        Sampling: how many orders to draw (whole rounds of as many as there are attributes); or until the intervals of
+        the attributes' means are at most ± ``tolerance`` bits (0.02, if nothing is said), or until the time is over.
+        The number drawn is in ``parameters``; drawing as many with the same seed gives the same numbers.
+    confidence
+        Probability that an interval covers, each by itself.
+    seed
+        Seed of the orders.
+    carry
+        Of a file: other columns to keep for :meth:`Uniqueness.by`.
+    n_jobs
+        Threads; all cores if left out. They do not change the numbers.
+    memory
+        Bytes that may be used; what would need more is refused beforehand, with the number.
+    progress
+        True for a bar on standard error, or a function of (done, of how many).
+
+    Returns
+    -------
+    Uniqueness
+        ``.values`` (people × attributes), ``.of(id)``, ``.mean()`` with entropies, ``.by("county")``, ``.groups()``,
+        ``.interactions()``, ``.compare(coarsen=…)``, figures by ``.plot()``.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> found = da.uniqueness_shapley(da.voters(10_000), ["zip", "race", "age"])
+    >>> found.values.shape
+    (10000, 3)
+    >>> means = found.mean()
+    >>> means.of("zip") > means.of("age") > means.of("race")
+    True
+    >>> coarser = found.compare(coarsen={"age": (5, 10, None), "zip": "county"})
+    >>> coarser.of("age: 10")["age"] < coarser.of("age: 5")["age"]
+    True
+    """
+    if method is not None:
+        _checks.choice("method", method, ("exact", "sampled"))
+    memory = _checks.integer("memory", memory, at_least=1)
+    confidence = _checks.number("confidence", confidence, above=0, below=1)
+    seed = _checks.integer("seed", seed, at_least=0)
+    if permutations is not None:
+        permutations = _checks.integer("permutations", permutations, at_least=1)
+    if tolerance is not None:
+        tolerance = _checks.number("tolerance", tolerance, above=0)
+    if seconds is not None:
+        seconds = _checks.number("seconds", seconds, above=0)
+    sampling = {"permutations": permutations, "tolerance": tolerance, "seconds": seconds}
+    given = [name for name, value in sampling.items() if value is not None]
+    if given and method == "exact":
+        raise InputError(f"{given[0]} is for method='sampled'")
+    if permutations is not None and len(given) > 1:
+        raise InputError(f"permutations says how many orders are drawn: leave out {given[1]}")
+    question = _ask(table, columns, coarsen, missing, weights, n_jobs, carry, memory)
+    counted = _count(question)
+    cells = counted.cells
+    varying = int((cells.levels > 1).sum())
+    exact = method == "exact" or (method is None and not given and varying <= engine.MOST_EXACT)
+    if not given and not exact:
+        tolerance = DEFAULT_TOLERANCE
+    way = Way(exact, permutations, tolerance, seconds, confidence, seed, n_jobs, memory, progress)
+    if key:
+        _check_key(counted, exact)
+    entropies = np.array(
+        [engine.entropy_of(cells.codes[j], int(cells.levels[j]), cells.weights) for j in range(len(cells.columns))]
+    )
+    parameters: dict[str, Parameter] = {
+        "missing": missing,
+        "weights": weights if isinstance(weights, str) else None if question.weights is None else "given",
+        **{f"coarsen {name}": _told(how) for name, how in question.coarsen.items()},
+    }
+    names, notes = cells.columns, counted.notes
+    sampled: dict[str, Any] = {}
+    if exact:
+        values, _ = engine.exact(
+            cells, cells.weights, key=key, values=True, n_jobs=n_jobs, memory=memory, progress=progress
+        )
+        if key:
+            total = np.log2(cells.weights.sum())
+            values = np.column_stack([values, total - values.sum(axis=1)])
+            names, entropies = (*names, KEY), np.append(entropies, total)
+    else:
+        found = way.sample(cells)
+        values = found.values
+        sampled = {
+            "lower": np.maximum(values - found.half, 0.0),
+            "upper": values + found.half,
+            "mean_half": found.mean_half,
+            "seed": seed,
+        }
+        parameters |= {"permutations": found.permutations, "confidence": confidence}
+        why = "" if given or method else f" ({varying} attributes vary; at most {engine.MOST_EXACT} are done exactly)"
+        notes = (
+            *notes,
+            f"estimated from {found.permutations:,} random orders of the attributes{why}: means are within "
+            f"±{found.mean_half.max():.2g} bits with probability {confidence:g} each",
+        )
+    return Uniqueness(
+        columns=names,
+        ids=question.table.ids if counted.kept is None else question.table.ids[counted.kept],
+        cells=values,
+        cell=counted.cell,
+        sizes=cells.weights,
+        entropies=entropies,
+        weights=counted.weights,
+        method="uniqueness_shapley" if exact else "uniqueness_shapley, sampled",
+        parameters=parameters,
+        notes=notes,
+        asked=Asked(question, counted, way),
+        **sampled,
+    )
