@@ -7,12 +7,12 @@ import typer
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError
-from datassay.cli import attack, datasets, ledger, private_value, reproduce, value
+from datassay.cli import attack, datasets, ledger, private_value, reproduce, unique, value
 
 app = typer.Typer(
     name="datassay",
-    help="What every record of a data set is worth, and what of it may be told. Reads your CSV or Parquet; see "
-    "`datassay value --help`.",
+    help="What every record of a data set is worth, what leaks, who can be found in it, and what may be told. Reads "
+    "your CSV or Parquet; see `datassay value --help`.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("value")(value.value)
 app.command("private-value")(private_value.private_value)
 app.command("attack")(attack.attack)
+app.command("unique")(unique.unique)
 app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)

@@ -65,7 +65,9 @@ class _Entry:
 REPRODUCTIONS: dict[str, _Entry] = {}
 
 
-def _reproduction(name: str, title: str) -> Callable[[Callable[[], Reproduction]], Callable[[], Reproduction]]:
+def reproduction(name: str, title: str) -> Callable[[Callable[[], Reproduction]], Callable[[], Reproduction]]:
+    """Register a reproduction under a name."""
+
     def register(run: Callable[[], Reproduction]) -> Callable[[], Reproduction]:
         REPRODUCTIONS[name] = _Entry(title, run)
         return run
@@ -148,7 +150,7 @@ def detection_problem(name: str, fault: str) -> DetectionProblem:
     return DetectionProblem(X, y, X_val, y_val, np.arange(len(X)) < faulty)
 
 
-@_reproduction("tknn-detection", "AUROC of finding faulty records, not private (TKNN paper, Tables 9–14)")
+@reproduction("tknn-detection", "AUROC of finding faulty records, not private (TKNN paper, Tables 9–14)")
 def _tknn_detection() -> Reproduction:
     below = np.nextafter(-0.5, -1.0)  # neighbours are strictly nearer than τ there
     cells = []
@@ -173,7 +175,7 @@ def _tknn_detection() -> Reproduction:
     )
 
 
-@_reproduction(
+@reproduction(
     "tknn-speed",
     "Seconds of TKNN- and KNN-Shapley by training size (TKNN paper, Figure 2: TKNN is faster at every size)",
 )
@@ -220,7 +222,7 @@ PRIVATE_TABLE = {
 PRIVATE_MARKS = {"2dplanes": 0.910, "phoneme": 0.822, "cpu": 0.945, "fraud": 0.945}
 
 
-@_reproduction("tknn-private", "AUROC of finding mislabelled records by private values (TKNN paper, Table 8)")
+@reproduction("tknn-private", "AUROC of finding mislabelled records by private values (TKNN paper, Table 8)")
 def _tknn_private() -> Reproduction:
     below = float(np.nextafter(-0.5, -1.0))
     cells = []
@@ -303,7 +305,7 @@ ATTACK_TAU = (-0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1)
 ATTACK_SEEDS = 3
 
 
-@_reproduction("tknn-attack", "AUROC of the value-score attack, mean of three games (TKNN paper, Tables 1, 4, 5, 6)")
+@reproduction("tknn-attack", "AUROC of the value-score attack, mean of three games (TKNN paper, Tables 1, 4, 5, 6)")
 def _tknn_attack() -> Reproduction:
     error = float(np.sqrt((1 / 200 + 1 / 200) / 12 / ATTACK_SEEDS))  # of the AUROC of guesses, 200 against 200
     cells: list[Cell] = []
@@ -360,7 +362,7 @@ def waka_table(name: str, n: int | None = None) -> Table:
     return table.select(np.sort(np.random.default_rng(0).permutation(len(table))[:n]))
 
 
-@_reproduction(
+@reproduction(
     "waka-correlation", "Spearman correlation of self-WaKA with self-Shapley, 10,000 records (thesis, Table 2.1)"
 )
 def _waka_correlation() -> Reproduction:
@@ -386,7 +388,7 @@ def _waka_correlation() -> Reproduction:
     )
 
 
-@_reproduction("waka-attack", "True-positive rate at 5% false positives, k = 5, 48 games (thesis, Table 2.2)")
+@reproduction("waka-attack", "True-positive rate at 5% false positives, k = 5, 48 games (thesis, Table 2.2)")
 def _waka_attack() -> Reproduction:
     published = {
         "adult": ((0.13, 0.17), (0.13, 0.15), (0.06, 0.11), (0.14, 0.19)),
@@ -418,7 +420,7 @@ def _waka_attack() -> Reproduction:
     )
 
 
-@_reproduction("waka-success", "Mean attack success rate of LiRA, 10,000 records, 48 games (thesis, Table 2.8)")
+@reproduction("waka-success", "Mean attack success rate of LiRA, 10,000 records, 48 games (thesis, Table 2.8)")
 def _waka_success() -> Reproduction:
     from sklearn.linear_model import LogisticRegression
 
@@ -447,7 +449,7 @@ def _waka_success() -> Reproduction:
     )
 
 
-@_reproduction("waka-onion", "AUC of LiRA before and after removing 10%, 10,000 records (thesis, Table 2.6)")
+@reproduction("waka-onion", "AUC of LiRA before and after removing 10%, 10,000 records (thesis, Table 2.6)")
 def _waka_onion() -> Reproduction:
     published = {
         ("adult", 1): (0.731, 0.605, 0.604, 0.610),
@@ -476,7 +478,7 @@ def _waka_onion() -> Reproduction:
     )
 
 
-@_reproduction(
+@reproduction(
     "waka-removal", "Macro F1 and class balance as records go or come by value, Adult (thesis, Figures 2.3–2.6)"
 )
 def _waka_removal() -> Reproduction:

@@ -55,9 +55,25 @@ def one_in(bits: float) -> str:
     return f"1 in {odds:,.0f}" if odds >= 99.5 else f"1 in {odds:.3g}"
 
 
+def head_count(number: float) -> str:
+    """A number of people: whole, unless weights make it a fraction."""
+    return f"{number:,.0f}" if float(number).is_integer() or number >= 1000 else f"{number:,.4g}"
+
+
 def colour(place: int) -> str:
     """The colour of an attribute, by its place."""
     return COLOURS[place % len(COLOURS)]
+
+
+def _bits(number: float) -> str:
+    return f"{number:.2f}"
+
+
+def _percent(number: float) -> str:
+    return f"{number:.1%}"
+
+
+_TELL: Final = {"people": head_count, "share": _percent, "unique": _percent}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +108,7 @@ class AttributeMeans:
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.ids, self.values, strict=True))
-        return f"AttributeMeans({self.people:,.6g} people, bits: {listed})"
+        return f"AttributeMeans({head_count(self.people)} people, bits: {listed})"
 
     @property
     def total(self) -> float:
@@ -155,7 +171,7 @@ class AttributeMeans:
         ax.barh(at - 0.2, self.entropies[order], 0.38, color="#bbbbbb", label="entropy, alone")
         ax.set_yticks(at, [str(self.ids[j]) for j in order])
         ax.set_xlabel("bits")
-        ax.set_title(f"What identifies {self.people:,.6g} people: {self.total:.2f} bits in all", loc="left")
+        ax.set_title(f"What identifies {head_count(self.people)} people: {self.total:.2f} bits in all", loc="left")
         ax.legend(frameon=False)
         ax.spines[["top", "right"]].set_visible(False)
         return ax
@@ -243,7 +259,7 @@ class AttributeTable:
                 f"{value:>{max(10, len(name))}.2f}" for name, value in zip(self.columns, self.values[i], strict=True)
             ]
             for name, column in self.beside.items():
-                told = f"{column[i]:.1%}" if name in ("share", "unique") else f"{column[i]:,.6g}"
+                told = _TELL.get(name, _bits)(float(column[i]))
                 cells.append(f"{told:>{max(10, len(name))}}")
             lines.append("  ".join(cells))
         if len(chosen) < len(self):
@@ -357,12 +373,13 @@ class Groups:
         """How people hide among each other, in words."""
         parts = [f"{self.share_below(k):.1%} in groups of fewer than {k}" for k in SMALL_GROUPS[1:]]
         lines = [
-            f"{self.sizes.sum():,.6g} people in {len(self):,} groups alike in {', '.join(self.attributes)}.",
-            f"{self.unique:.1%} of them are unique; {', '.join(parts)}. The smallest group has {self.smallest:,.4g}.",
+            f"{head_count(self.sizes.sum())} people in {len(self):,} groups alike in {', '.join(self.attributes)}.",
+            f"{self.unique:.1%} of them are unique; {', '.join(parts)}.",
+            f"The smallest group has {head_count(self.smallest)}.",
         ]
         for i in range(min(count, len(self))):
             alike = ", ".join(f"{name} {column[i]!s}" for name, column in self.attributes.items())
-            lines.append(f"  {self.sizes[i]:,.4g}: {alike}")
+            lines.append(f"  {head_count(self.sizes[i])}: {alike}")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -517,7 +534,8 @@ class Uniqueness:
                 for j in range(len(self.columns))
             ]
         )
-        beside = {"people": people, "share": people / people.sum()}
+        alone = np.bincount(codes, weights * (self.sizes[self.cell] <= 1), minlength=len(names)) / people
+        beside = {"people": people, "share": people / people.sum(), "unique": alone}
         return AttributeTable(values, names, self.columns, name, "groups", beside, self._estimated())
 
     def _estimated(self) -> tuple[str, ...]:
@@ -547,7 +565,13 @@ class Uniqueness:
         together repeat each other. For ``records`` (a mask, or positions) whose combinations are unusual it can be.
         """
         found = self._need_asked("interactions").interactions(self._people(records))
-        return AttributeTable(found, np.array(self.columns), self.columns, "attribute", "pairs")
+        notes = (
+            "bits that two attributes tell together beyond apart; over everyone never more than 0, for they can only "
+            "repeat each other",
+        )
+        return AttributeTable(
+            found, np.array(self.columns), self.columns, "attribute", "pairs", notes=notes if records is None else ()
+        )
 
     def compare(
         self, coarsen: Mapping[str, object] | None = None, drop: Sequence[str] = (), key: bool = False
@@ -564,14 +588,14 @@ class Uniqueness:
     def summary(self, count: int = 5) -> str:
         """What identifies whom, in words."""
         means = self.mean()
-        people = means.people
-        unique = float(self._people(None)[self.sizes <= 1].sum() / people)
+        number = head_count(means.people)
+        unique = float(self._people(None)[self.sizes <= 1].sum() / means.people)
         told = "records" if self.weights is None else "people (by weight)"
         rest = len(self.columns) == 1
         lines = [
-            f"{people:,.6g} {told}, {len(self.sizes):,} different by {', '.join(self.columns)}.",
-            f"{'It tells' if rest else 'Together they tell'} {means.total:.2f} bits of the {np.log2(people):.2f} that "
-            f"single out one of {people:,.6g}: a person is narrowed down to {one_in(means.total)}, on average; "
+            f"{number} {told}, {len(self.sizes):,} different by {', '.join(self.columns)}.",
+            f"{'It tells' if rest else 'Together they tell'} {means.total:.2f} bits of the {np.log2(means.people):.2f} "
+            f"that single out one of {number}: a person is narrowed down to {one_in(means.total)}, on average; "
             f"{unique:.1%} are unique.",
             means.summary(),
         ]
@@ -587,7 +611,7 @@ class Uniqueness:
             for i in top:
                 j = int(self.cells[self.cell[i]].argmax())
                 lines.append(
-                    f"  {self.ids[i]!s}: {totals[i]:.2f}, shared with {self.sizes[self.cell[i]] - 1:,.6g} others; "
+                    f"  {self.ids[i]!s}: {totals[i]:.2f}, shared by {head_count(self.sizes[self.cell[i]])}; "
                     f"{self.columns[j]} {self.cells[self.cell[i], j]:.2f}"
                 )
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Progress, in_order, thread_count
-from datassay.data import Table, bytes_in_memory, missing_column, read_distinct, read_table
+from datassay.data import Table, bytes_in_memory, column_names, missing_column, read_distinct, read_table
 from datassay.identity import engine
 from datassay.identity.counting import MISSING_LEVEL, Cells, Coarsening, MissingValues, code, distinct
 from datassay.identity.result import AttributeTable, Groups, Uniqueness
@@ -28,6 +28,15 @@ MEMORY: Final = 4 * 2**30
 KEY: Final = "(key)"
 DEFAULT_TOLERANCE: Final = 0.02
 COUNT: Final = "(count)"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file or frame is read: its id, columns that are categories, and others to keep."""
+
+    id: str | None = None
+    categorical: tuple[str, ...] = ()
+    carry: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +108,26 @@ def _ask(
     missing: str,
     weights: object,
     n_jobs: int | None,
-    carry: Sequence[str] = (),
+    read: "Reading | None" = None,
     memory: int = MEMORY,
 ) -> Question:
     """Check what was asked, and bring the table."""
     _checks.choice("missing", missing, ("value", "exclude"))
-    for parameter, given in (("columns", columns), ("carry", carry)):
-        if isinstance(given, str):
-            raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
+    read = read or Reading()
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
     if isinstance(weights, str) and columns is not None and weights in columns:
         raise InputError(f"{weights!r} is the weight and cannot be an attribute as well")
     if coarsen is not None and not isinstance(coarsen, Mapping):
         raise InputError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
     thread_count(n_jobs)
     if isinstance(table, Table):
+        if read != Reading():
+            raise InputError("id, categorical and carry say how a file or frame is read; a table is read already")
         data = table
     else:
-        others = [*carry, *(how for how in (coarsen or {}).values() if isinstance(how, str))]
-        data, weights = _bring(table, columns, others, weights, memory)
+        others = [how for how in (coarsen or {}).values() if isinstance(how, str)]
+        data, weights = _bring(table, columns, others, weights, read, memory)
     chosen = tuple(name for name in data.features if name != weights) if columns is None else tuple(columns)
     if not chosen:
         raise InputError(f"{data.name} has no attributes to look at; name them with columns")
@@ -133,20 +144,35 @@ def _ask(
 
 
 def _bring(
-    source: object, columns: Sequence[str] | None, others: Sequence[str], weights: object, memory: int
+    source: object,
+    columns: Sequence[str] | None,
+    others: Sequence[str],
+    weights: object,
+    read: Reading,
+    memory: int,
 ) -> tuple[Table, object]:
     """Read a file or a frame; of a file too large for memory, its distinct rows with a count."""
+    options: dict[str, Any] = {"text": "categorical", "id": read.id, "categorical": list(read.categorical)}
     if not isinstance(source, str | os.PathLike):
-        return read_table(source, text="categorical"), weights
+        return read_table(source, **options), weights
     wanted = None
     if columns is not None:
-        wanted = list(dict.fromkeys([*columns, *others, *([weights] if isinstance(weights, str) else [])]))
+        named = [*columns, *others, *read.carry, *read.categorical, *([weights] if isinstance(weights, str) else [])]
+        wanted = list(dict.fromkeys(named))
     if bytes_in_memory(source, wanted) <= memory:
-        return read_table(source, text="categorical", columns=wanted), weights
+        return read_table(source, columns=wanted, **options), weights
     if weights is not None and not isinstance(weights, str):
         raise InputError(f"{Path(source).name} is counted on disk; name the column of the weights")
+    weight = weights if isinstance(weights, str) else None
+    listed = None if wanted is None else [name for name in wanted if name != weight]
+    aside = {read.id, weight}
     counted = read_distinct(
-        source, wanted, count=COUNT, weight=weights if isinstance(weights, str) else None, memory=memory
+        source,
+        listed if read.id is None else [name for name in listed or column_names(source) if name not in aside],
+        count=COUNT,
+        weight=weight,
+        categorical=list(read.categorical),
+        memory=memory,
     )
     people = float(counted[COUNT].astype(np.float64).sum())
     note = (
@@ -258,7 +284,7 @@ class Asked:
         for _, name, _ in changes:
             if name not in columns:
                 raise InputError(f"{name!r} is not among the attributes {_checks.listed(columns, 12)}")
-        rows, notes = ["as it is"], list[str]()
+        rows, notes = ["as coarsened" if self.question.coarsen else "as it is"], list[str]()
         cells = [self.counted.cells]
         for title, name, how in changes:
             counted = _count(replace(self.question, coarsen={**self.question.coarsen, name: how}))
@@ -286,7 +312,7 @@ class Asked:
 
 
 def _told(how: object) -> str:
-    """A way to make an attribute coarser, in few words."""
+    """A way to make an attribute coarser (or to leave it), in few words."""
     if how is None:
         return "one bucket"
     if isinstance(how, Mapping):
@@ -353,6 +379,8 @@ def uniqueness_shapley(
     seconds: float | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    id: str | None = None,
+    categorical: Sequence[str] = (),
     carry: Sequence[str] = (),
     n_jobs: int | None = None,
     memory: int = MEMORY,
@@ -393,8 +421,9 @@ def uniqueness_shapley(
         Probability that an interval covers, each by itself.
     seed
         Seed of the orders.
-    carry
-        Of a file: other columns to keep for :meth:`Uniqueness.by`.
+    id, categorical, carry
+        Of a file or frame: the column that identifies a row, columns to read as categories although they look like
+        numbers (zip codes, say), and others to keep for :meth:`Uniqueness.by`.
     n_jobs
         Threads; all cores if left out. They do not change the numbers.
     memory
@@ -438,7 +467,11 @@ def uniqueness_shapley(
         raise InputError(f"{given[0]} is for method='sampled'")
     if permutations is not None and len(given) > 1:
         raise InputError(f"permutations says how many orders are drawn: leave out {given[1]}")
-    question = _ask(table, columns, coarsen, missing, weights, n_jobs, carry, memory)
+    for parameter, listed in (("categorical", categorical), ("carry", carry)):
+        if isinstance(listed, str):
+            raise InputError(f"{parameter} must be a list of column names, got the single string {listed!r}")
+    read = Reading(id, tuple(categorical), tuple(carry))
+    question = _ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
     counted = _count(question)
     cells = counted.cells
     varying = int((cells.levels > 1).sum())
