@@ -8,7 +8,7 @@ from their definitions (SPEC §1, §3), with neighbours sorted by distance and t
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import comb
+from math import comb, fsum, log2
 
 Utility = Callable[[frozenset[int]], Fraction]
 LARGEST_GAME = 16
@@ -161,3 +161,39 @@ def target_waka(distances: Sequence[float], match: Sequence[bool], i: int, k: in
     change = loss_change(distances, match, i, k)
     signs = [1 if Fraction(v, k) >= loss else -1 for v in range(k + 1)]
     return sum((sign * abs(c) for sign, c in zip(signs, change, strict=True)), Fraction(0)) / k
+
+
+def matching_utility(rows: Sequence[Sequence[object]], person: int, weights: Sequence[float] | None = None) -> Utility:
+    """SPEC §8: the bits that a set of attributes of one person tells, −log₂ of the share of people who match in them.
+
+    >>> utility = matching_utility([("York", 30), ("York", 41), ("Hull", 41), ("Hull", 30)], 0)
+    >>> float(utility(frozenset({0}))), float(utility(frozenset({0, 1})))
+    (1.0, 2.0)
+    """
+    counts = [1.0] * len(rows) if weights is None else list(weights)
+
+    def utility(S: frozenset[int]) -> Fraction:
+        matching = [
+            count
+            for row, count in zip(rows, counts, strict=True)
+            if all(row[attribute] == rows[person][attribute] for attribute in S)
+        ]
+        return Fraction(log2(fsum(counts)) - log2(fsum(matching)))
+
+    return utility
+
+
+def interaction(n: int, utility: Utility, i: int, j: int) -> Fraction:
+    """Shapley interaction index: what i and j add together beyond what each adds, averaged over coalitions.
+
+    Coalitions of a size count alike, and so do sizes (Grabisch & Roubens 1999).
+
+    >>> str(interaction(2, lambda S: Fraction(len(S) == 2), 0, 1))
+    '1'
+    """
+    others = [p for p in range(n) if p not in (i, j)]
+    total = Fraction(0)
+    for S in _coalitions(others):
+        more = utility(S | {i, j}) - utility(S | {i}) - utility(S | {j}) + utility(S)
+        total += more * Fraction(1, (n - 1) * comb(n - 2, len(S)))
+    return total

@@ -157,8 +157,8 @@ def _refuse_fractions(table: Table, name: str, column: Column, values: NDArray[n
         width = 10.0 ** np.floor(np.log10((high - low) / 10)) if 0 < high - low < np.inf else 1.0
         raise InputError(
             f"column {name!r} of {table.name} holds {len(values):,} different numbers with decimals between {low:g} "
-            f"and {high:g}, and would make nearly everyone unique by itself; say how finely it is known with "
-            f"coarsen={{{name!r}: {width:g}}}, read it as a category, or leave it out"
+            f"and {high:g}: measurements, which hardly anyone has in common. Say how finely it is known with "
+            f"coarsen={{{name!r}: {width:g}}}, read it as a category, or leave the column out"
         )
 
 

@@ -643,6 +643,7 @@ class Uniqueness:
         columns: dict[str, NDArray[np.generic]] = {"id": self.ids}
         if self.weights is not None:
             columns["weight"] = self.weights
+        columns["group"] = self.cell
         columns["group_size"] = self.group_sizes
         columns["total_bits"] = self.totals
         for j, name in enumerate(self.columns):
@@ -653,7 +654,7 @@ class Uniqueness:
         return columns
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, group_size, total_bits, and a column bits_ for each attribute."""
+        """One row a person: id, group (people in the same one are alike), its size, total_bits, bits_ by attribute."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -688,11 +689,13 @@ def _floats(column: NDArray[np.generic]) -> Floats:
 
 
 def load_uniqueness(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Uniqueness:
-    """The result that :meth:`Uniqueness.save` wrote; every record has its own values."""
+    """The result that :meth:`Uniqueness.save` wrote."""
+    cell = columns["group"].astype(np.int32)
+    first = np.unique(cell, return_index=True)[1]
     names = tuple(map(str, header["columns"]))
-    values = np.column_stack([_floats(columns[f"bits_{name}"]) for name in names])
+    values = np.column_stack([_floats(columns[f"bits_{name}"])[first] for name in names])
     limits = {
-        side: np.column_stack([_floats(columns[f"{side}_{name}"]) for name in names])
+        side: np.column_stack([_floats(columns[f"{side}_{name}"])[first] for name in names])
         for side in ("lower", "upper")
         if f"{side}_{names[0]}" in columns
     }
@@ -701,8 +704,8 @@ def load_uniqueness(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.
         columns=names,
         ids=columns["id"],
         cells=values,
-        cell=np.arange(len(values), dtype=np.int32),
-        sizes=_floats(columns["group_size"]),
+        cell=cell,
+        sizes=_floats(columns["group_size"])[first],
         entropies=np.array(header["entropies"], np.float64),
         weights=_floats(columns["weight"]) if "weight" in columns else None,
         mean_half=None if half is None else np.array(half, np.float64),

@@ -128,7 +128,8 @@ def _ask(
     else:
         others = [how for how in (coarsen or {}).values() if isinstance(how, str)]
         data, weights = _bring(table, columns, others, weights, read, memory)
-    chosen = tuple(name for name in data.features if name != weights) if columns is None else tuple(columns)
+    weight = weights if isinstance(weights, str) else None
+    chosen = tuple(name for name in data.features if name != weight) if columns is None else tuple(columns)
     if not chosen:
         raise InputError(f"{data.name} has no attributes to look at; name them with columns")
     for name in (*chosen, *(coarsen or {})):
