@@ -43,7 +43,7 @@ pytest: $(READY)
 	$(BIN)/pytest -n 2
 
 bench: $(READY)
-	PYTHON=$(PYTHON) $(BIN)/python bench/run.py
+	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)
 
 clean:
 	rm -rf $(VENV) bench/.peers .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -30,4 +30,22 @@ def test_an_unknown_reproduction_lists_the_known():
         reproduce("nothing")
     assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"} | {
         f"waka-{name}" for name in ("correlation", "attack", "success", "onion", "removal")
-    }
+    } | {"uniqueness-flare", "uniqueness-voters"}
+
+
+def test_the_flare_table_comes_out(shared_data):
+    result = reproduce("uniqueness-flare")
+    assert len(result.cells) == 45
+    assert max(abs(cell.ours - cell.published) for cell in result.cells) <= 0.01
+    assert result.holds
+
+
+def test_the_patterns_of_the_voter_tables_come_out_of_a_simulated_population():
+    result = reproduce("uniqueness-voters")
+    assert len(result.cells) == 10 + 5 * 16 + 5 * 6
+    assert "simulated" in result.finding
+    assert result.finding.count(": yes") == 4
+    assert result.holds
+    # What is simulated to the published shares comes out as published: the entropies.
+    told = [cell for cell in result.cells if "nats" in cell.row and cell.column != "gender"]
+    assert max(abs(cell.ours - cell.published) for cell in told) < 0.02

@@ -22,7 +22,7 @@ from datassay._work import Bar, Progress, in_order, thread_count
 from datassay.identity.counting import Cells
 
 MOST_EXACT: Final = 20
-FEWEST_DRAWS: Final = 8
+FEWEST_DRAWS: Final = 16
 
 Floats = NDArray[np.float64]
 
@@ -110,10 +110,10 @@ def _active(cells: Cells) -> list[int]:
 
 def exact_bytes(n_cells: int, d: int, threads: int) -> int:
     """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets."""
-    fixed = _fixed(d)
-    each = 8 * (d - fixed + 1) + 20 + 8 + 8 + 24 + 8 + 8 * (d + 1)
+    depth = d - _fixed(d) + 1
+    each = 20 * depth + 20 + 8 + 4 + 32 + 16 + 16 * (d + 1)
     waiting = 8 * (d + 1)
-    return n_cells * (min(threads, 1 << fixed) * each + waiting + 8 * (d + 1) + 4 * d) + (1 << d) * 2 * 4 * 8
+    return n_cells * (min(threads, 1 << _fixed(d)) * each + waiting + 16 * (d + 1) + 4 * d) + (1 << d) * 2 * 4 * 8
 
 
 def sampled_bytes(n_cells: int, d: int, threads: int) -> int:
@@ -132,6 +132,13 @@ def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | Non
             "coarsen an attribute or leave one out"
         )
     return threads
+
+
+def _logarithms(cells: Cells) -> Floats:
+    """A table of logarithms for the sizes of groups, as far as groups are small: most are."""
+    from datassay.identity import kernels
+
+    return np.asarray(kernels.logarithms(int(min(cells.weights.sum() + 1, 2**16))))
 
 
 def exact(
@@ -160,6 +167,7 @@ def exact(
     everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
                        tuple(cells.names[j] for j in active), cells.weights)  # fmt: skip
     own_mass = mass is cells.weights
+    logs = _logarithms(cells)
 
     def task(patterns: range) -> tuple[range, list[int], NDArray[np.int32] | None, Floats, Floats, Floats]:
         inside = [j for j in range(fixed) if (patterns.start >> j) & 1]
@@ -167,15 +175,15 @@ def exact(
         some, where = (everything, None) if len(chosen) == d else everything.project(chosen)
         size = len(some.weights)
         given = mass if where is None else np.bincount(where, mass, minlength=size)
-        phi, base = np.zeros((size if values else 0, len(chosen))), np.zeros(size if values else 0)
+        phi, base = np.zeros((len(chosen), size if values else 0)), np.zeros(size if values else 0)
         here, alone = _blank(d - fixed), _blank(d - fixed)
         kernels.walk(
-            some.codes, some.levels, some.weights, np.empty(0) if own_mass else given,
+            some.codes, some.levels, some.weights, np.empty(0) if own_mass else given, logs,
             len(inside), own, later, before, phi, base, here, alone,
         )  # fmt: skip
         return patterns, chosen, where, phi, base, _handed_down(here, alone)
 
-    phi, base = np.zeros((n if values else 0, d)), np.zeros(n if values else 0)
+    phi, base = np.zeros((d, n if values else 0)), np.zeros(n if values else 0)
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
     tasks = [range(pattern, pattern + 1) for pattern in range(2**fixed)]
     with Bar(progress, len(tasks), "parts") as report:
@@ -185,10 +193,12 @@ def exact(
                 phi += more_phi
                 base += more_base
             elif values:
-                kernels.spread(more_phi, more_base, where, np.array(chosen, np.int64), phi, base)
+                kernels.spread(more_base, where, base)
+                for q, j in enumerate(chosen):
+                    kernels.spread(more_phi[q], where, phi[j])
     found = np.zeros((n if values else 0, n_columns))
     if values:
-        found[:, active] = np.maximum(phi - base[:, None], 0.0)
+        found[:, active] = np.maximum(phi - base, 0.0).T
     entropy, groups, unique, smallest = statistics.reshape(-1, 4).T
     sets = SetTable(
         tuple(active), np.maximum(entropy / mass.sum(), 0.0), groups, unique / cells.weights.sum(), smallest
@@ -249,6 +259,7 @@ def sample(
     threads = _threads_within(
         memory, lambda t: sampled_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
     )
+    logs = _logarithms(cells)
     share = cells.weights / cells.weights.sum()
     started = time.monotonic()
 
@@ -259,7 +270,7 @@ def sample(
             orders = np.array([np.roll(order, shift) for shift in range(len(active))], np.int64).reshape(
                 -1, len(active)
             )
-            kernels.reveal(codes, levels, cells.weights, orders, phi)
+            kernels.reveal(codes, levels, cells.weights, logs, orders, phi)
         return phi / d
 
     centre, spread = np.zeros((n, len(active))), np.zeros((n, len(active)))

@@ -61,13 +61,10 @@ def add_up(cells, weights, sums):
 
 
 @kernel
-def spread(values, base, where, columns, phi, total):
+def spread(values, where, out):
     """Give every row what was found for the row it became when attributes were left out."""
     for r in range(len(where)):
-        w = where[r]
-        total[r] += base[w]
-        for q in range(len(columns)):
-            phi[r, columns[q]] += values[w, q]
+        out[r] += values[where[r]]
 
 
 @kernel
@@ -157,17 +154,31 @@ def _places(n_rows):
 
 
 @kernel
-def _settle(
-    u, path, n_attributes, last, source, n_rows, into, n_groups, weights, mass, top, own, later, before,
-    phi, base, here, alone, tally, rows, groups,
-):  # fmt: skip
-    """Add up what a set says of the rows, whose groups are ``into``; returns how many (rows, groups) are not alone.
+def logarithms(n):
+    """log₂ of 1 … n−1, looked up where groups are counted and not weighed; the first entry is not used."""
+    table = np.zeros(n)
+    for i in range(1, n):
+        table[i] = math.log2(i)
+    return table
 
-    ``path`` are the members of the set, ``last`` is the last attribute decided on, u the place of the set in the
-    statistics. Where a row is alone, all sets of its branch are added up at once (see ``walk``).
+
+@kernel
+def _log2(size, table):
+    whole = np.int64(size)
+    return table[whole] if whole < len(table) and whole == size else math.log2(size)
+
+
+@kernel
+def _settle(
+    u, s, left, source, n_rows, into, n_groups, weights, mass, top, logs, own, later, before,
+    base, column, late, parent, here, alone, tally, rows, groups, origin, share,
+):  # fmt: skip
+    """Add up what a set of s attributes says of the rows, whose groups are ``into``; u is its place in the statistics.
+
+    Rows that are not alone go on to ``rows`` and ``groups``, with their place among the parent's rows in ``origin`` and
+    what their branch adds for the members of the set so far in ``share``; how many rows and groups is returned. Where a
+    row is alone, or no attribute is ``left``, the whole branch is added up here (see ``walk``).
     """
-    left = n_attributes - 1 - last
-    s = len(path)
     tally[:n_groups] = 0.0
     if len(mass) == 0:
         for i in range(n_rows):
@@ -183,7 +194,7 @@ def _settle(
     kept = 0
     for g in range(n_groups):
         size = tally[g, 0]
-        value = top - math.log2(size)
+        value = top - _log2(size, logs)
         statistics = alone[u] if tally[g, 1] == 1 else here[u]
         statistics[0] += (size if len(mass) == 0 else tally[g, 2]) * value
         statistics[1] += 1
@@ -197,32 +208,34 @@ def _settle(
         else:
             tally[g, 1] = -1
     stay = 0
-    wanted = len(phi) > 0
+    wanted = len(base) > 0
     for i in range(n_rows):
         at, r = tally[into[i]], source[i]
         v = at[0]
-        branch = left if at[1] < 0 else 0
-        if wanted:
-            base[r] += v * before[s, branch]
-            share = v * own[s, branch]
-            for p in range(s):
-                phi[r, path[p]] += share
-            if branch > 0:
-                share = v * later[s, branch]
-                for p in range(last + 1, n_attributes):
-                    phi[r, p] += share
         if left > 0 and at[1] >= 0:
             rows[stay] = r
             groups[stay] = np.int32(at[1])
+            if wanted:
+                base[r] += v * before[s, 0]
+                share[stay] = v * own[s, 0]
+                origin[stay] = i
             stay += 1
+        elif wanted:
+            branch = left if at[1] < 0 else 0
+            base[r] += v * before[s, branch]
+            mine = v * own[s, branch]
+            column[r] += mine
+            parent[i] += mine
+            if branch > 0:
+                late[r] += v * later[s, branch]
     return stay, kept
 
 
 @kernel
-def walk(codes, levels, weights, mass, n_fixed, own, later, before, phi, base, here, alone):
+def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, base, here, alone):
     """Visit every set of attributes that has the first ``n_fixed`` among its members (SPEC §8).
 
-    For each distinct row r and set u of s attributes, with val = log₂(W / N_r(u)), add val · own[s, 0] to ``phi[r, j]``
+    For each distinct row r and set u of s attributes, with val = log₂(W / N_r(u)), add val · own[s, 0] to ``phi[j, r]``
     for j in u, and val · before[s, 0] to ``base[r]``; then φ_j = phi_j − base. ``here[u]``, by the bits of u's members
     after the first, says of u: the sum of val by ``mass`` (by ``weights``, if that is empty); the number of groups; the
     weight of groups of size at most 1; the smallest size.
@@ -231,52 +244,71 @@ def walk(codes, levels, weights, mass, n_fixed, own, later, before, phi, base, h
     and before[s, R] are the sums over the branch for the members of u, the attributes to come, and base. What it adds
     to the statistics of the whole branch is put down once, in ``alone[u]``.
 
-    An empty ``phi`` asks for the statistics alone.
+    What a branch adds for the members it has in common is summed up on the way back and added to ``phi`` once, where
+    the last of them was decided on. An empty ``base`` asks for the statistics alone.
     """
     d, n = codes.shape
+    wanted = len(base) > 0
     top = math.log2(weights.sum())
     place, keys, into = np.empty(_places(n), np.int32), np.empty(n, np.int64), np.zeros(n, np.int32)
     tally = np.empty((n, 4))
     depth = d - n_fixed + 1
     rows, groups = np.empty((depth, n), np.int32), np.empty((depth, n), np.int32)
+    origin, share = np.empty((depth, n if wanted else 0), np.int32), np.empty((depth, n if wanted else 0))
     n_rows, n_groups, upcoming = np.empty(depth, np.int64), np.empty(depth, np.int64), np.empty(depth, np.int64)
-    path = np.arange(d)
-    u, length, count = 0, n_fixed, 1
+    late = np.zeros((d + 1, n if wanted else 0))  # late[j]: for each attribute from j on
+    fixed, unused = np.zeros(n if wanted else 0), np.zeros(n if wanted else 0)
+    path = np.empty(depth, np.int64)
+    u, count = 0, 1
     everyone, start = np.arange(n).astype(np.int32), np.zeros(n, np.int32)
     for j in range(n_fixed):
         count = _split(codes[j], levels[j], everyone, start, n, count, place, keys, into)
         start[:] = into
     n_rows[0], n_groups[0] = _settle(
-        u, path[:length], d, n_fixed - 1, everyone, n, into, count, weights, mass, top, own, later, before,
-        phi, base, here, alone, tally, rows[0], groups[0],
+        u, n_fixed, d - n_fixed, everyone, n, into, count, weights, mass, top, logs, own, later, before,
+        base, unused, late[n_fixed], fixed, here, alone, tally, rows[0], groups[0], origin[0], share[0],
     )  # fmt: skip
     upcoming[0] = n_fixed
     level = 0
     while level >= 0:
         j = upcoming[level]
-        if j == d or n_rows[level] == 0:
+        if j == d or n_rows[level] == 0:  # the branch is done: hand on what it adds
+            last = path[level] if level > 0 else 0
+            if wanted:
+                column = phi[last] if level > 0 else fixed
+                parent = share[level - 1] if level > 0 else unused
+                for i in range(n_rows[level]):
+                    column[rows[level, i]] += share[level, i]
+                    parent[origin[level, i]] += share[level, i]
+            if level > 0:
+                u ^= 1 << (last - n_fixed)
             level -= 1
-            if level >= 0:
-                length -= 1
-                u ^= 1 << (path[length] - n_fixed)
             continue
         upcoming[level] = j + 1
         count = _split(
             codes[j], levels[j], rows[level], groups[level], n_rows[level], n_groups[level], place, keys, into
         )
-        path[length] = j
-        length += 1
         u |= 1 << (j - n_fixed)
         level += 1
-        n_rows[level], n_groups[level] = _settle(
-            u, path[:length], d, j, rows[level - 1], n_rows[level - 1], into, count, weights, mass, top, own, later,
-            before, phi, base, here, alone, tally, rows[level], groups[level],
-        )  # fmt: skip
+        path[level] = j
         upcoming[level] = j + 1
+        n_rows[level], n_groups[level] = _settle(
+            u, n_fixed + level, d - 1 - j, rows[level - 1], n_rows[level - 1], into, count, weights, mass, top, logs,
+            own, later, before, base, phi[j], late[j + 1], share[level - 1], here, alone, tally, rows[level],
+            groups[level], origin[level], share[level],
+        )  # fmt: skip
+    if wanted:
+        for j in range(d):
+            for r in range(n):
+                if j > 0:
+                    late[j, r] += late[j - 1, r]
+                phi[j, r] += late[j, r]
+                if j < n_fixed:
+                    phi[j, r] += fixed[r]
 
 
 @kernel
-def reveal(codes, levels, weights, orders, phi):
+def reveal(codes, levels, weights, logs, orders, phi):
     """Reveal the attributes in each of these orders: ``phi[r, j]`` gains what j adds for row r when its turn comes."""
     n = codes.shape[1]
     place, keys = np.empty(_places(n), np.int32), np.empty(n, np.int64)
@@ -301,7 +333,7 @@ def reveal(codes, levels, weights, orders, phi):
                 members[into[i]] += 1
             n_groups = 0
             for g in range(count):
-                size[g] = math.log2(size[g])
+                size[g] = _log2(size[g], logs)
                 if members[g] > 1:
                     members[g] = n_groups + 2
                     n_groups += 1
