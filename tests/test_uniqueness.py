@@ -95,7 +95,9 @@ def test_means_are_weighted_conditional_or_cross_entropies(some):
             u = [c for bit, c in enumerate(others) if (mask >> bit) & 1]
             expected += (entropy(frame, [*u, name], some) - entropy(frame, u, some)) / (4 * math.comb(3, len(u)))
         assert mean[j] == pytest.approx(expected, abs=1e-10)
-    assert (found.mean().values >= found.mean().entropies / 4 - 1e-12).all()  # the bracketing inequality (8)
+    everyone = found.mean()  # the bracketing inequality (8)
+    assert (everyone.entropies / 4 - 1e-12 <= everyone.values).all()
+    assert (everyone.values <= everyone.total + 1e-12).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -173,43 +175,55 @@ def test_threads_and_memory_do_not_change_a_bit(d):
     assert (sampled[0].mean().values == sampled[1].mean().values).all()
 
 
-def test_twelve_attributes_agree_with_their_entropies():
-    """Beyond the reach of enumeration per person: the mean against the game of entropies, each counted by pandas."""
+@pytest.mark.parametrize("d", [10, 12])
+def test_many_attributes_agree_with_counting_one_by_one(d):
+    """Beyond the oracle's reach: N(u) of one person for all sets, from who matches in what, then formula (2)."""
     rng = np.random.default_rng(5)
-    rows = np.minimum(rng.integers(0, 4, (60, 8)), rng.integers(0, 4, (60, 8)))
-    frame = pd.DataFrame(rows, columns=list("abcdefgh"))
-    worth = {mask: entropy(frame, [c for bit, c in enumerate("abcdefgh") if (mask >> bit) & 1]) for mask in range(2**8)}
-    found = da.uniqueness_shapley(table_of(rows)).mean().values
-    for j in range(8):
-        expected = sum(
-            (worth[mask | 1 << j] - worth[mask]) / (8 * math.comb(7, mask.bit_count()))
-            for mask in range(2**8)
-            if not (mask >> j) & 1
-        )
-        assert found[j] == pytest.approx(expected, abs=1e-10)
+    rows = np.minimum(rng.integers(0, 3, (80, d)), rng.integers(0, 3, (80, d)))
+    found = da.uniqueness_shapley(table_of(rows, "abcdefghijkl"))
+    for person in (0, 41):
+        matches = ((rows == rows[person]) << np.arange(d)).sum(axis=1)
+        worth = [-math.log2(sum((match & mask) == mask for match in matches.tolist()) / 80) for mask in range(2**d)]
+        for j in (0, 4, d - 1):
+            expected = math.fsum(
+                (worth[mask | 1 << j] - worth[mask]) / (d * math.comb(d - 1, mask.bit_count()))
+                for mask in range(2**d)
+                if not (mask >> j) & 1
+            )
+            assert found.values[person, j] == pytest.approx(expected, abs=1e-10)
 
 
-def test_every_set_of_attributes_is_counted_right():
+def test_every_set_of_attributes_is_counted_right(tmp_path):
     rng = np.random.default_rng(6)
     rows = rng.integers(0, 5, (200, 5))
+    rows[:, 3] = 2
     frame = pd.DataFrame(rows, columns=list("abcde"))
     table = table_of(rows)
     found = da.uniqueness_shapley(table)
-    cells = found.asked.counted.cells
-    _, sets = engine.exact(cells, cells.weights, key=False, values=False, n_jobs=2, memory=2**30, progress=None)
+    sets = found.sets()
+    assert len(sets) == 31
     for mask in range(1, 2**5):
         u = [c for bit, c in enumerate("abcde") if (mask >> bit) & 1]
         sizes = frame.groupby(u).size()
-        at = sets.place("abcde".index(c) for c in u)
-        assert sets.groups[at] == len(sizes)
-        assert sets.unique[at] == pytest.approx((sizes == 1).sum() / 200)
-        assert sets.smallest[at] == sizes.min()
-        assert sets.entropy[at] == pytest.approx(entropy(frame, u), abs=1e-12)
+        told = sets.of(u)
+        assert told["groups"] == len(sizes)
+        assert told["unique"] == pytest.approx((sizes == 1).sum() / 200)
+        assert told["smallest"] == sizes.min()
+        assert told["entropy"] == pytest.approx(entropy(frame, u), abs=1e-12)
         groups = found.groups(u)
         assert (groups.sizes == np.sort(sizes)).all()
         assert groups.share_below(4) == pytest.approx(sizes[sizes < 4].sum() / 200)
         assert found.entropy(u) == pytest.approx(entropy(frame, u), abs=1e-12)
         assert da.group_sizes(table, u).unique == groups.unique
+    back = da.load_result(sets.save(tmp_path / "sets.parquet"))
+    assert back.summary() == sets.summary()
+    assert (back.inside == sets.inside).all()
+    most = max(range(31), key=lambda i: (sets.inside[i].sum() == 2) * (1 + sets.unique[i]))
+    assert sets.ids[most] in sets.summary().split("2 attributes:")[1].splitlines()[1]
+    with pytest.raises(da.InputError, match="list of attributes"):
+        sets.of("a")
+    with pytest.raises(da.InputError, match="names no attribute"):
+        sets.of([])
 
 
 def coverage(table, columns, exact, seeds, **sampling):
@@ -237,6 +251,21 @@ def test_intervals_cover_at_their_nominal_rate(sampling):
     assert 0.9 - error < singles.mean() < 0.9 + error
 
 
+def test_few_attributes_and_few_orders_still_have_honest_intervals():
+    rng = np.random.default_rng(10)
+    a, b = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
+    table = table_of(np.column_stack([a, b, (a + b) % 4]))
+    exact = da.uniqueness_shapley(table)
+    means, _ = coverage(table, None, exact, 200, permutations=3)
+    assert means.mean() > 0.9
+    few = da.uniqueness_shapley(table, permutations=3)
+    assert few.parameters["permutations"] == 16 * 3
+    assert (few.mean_half > 0).all()
+    nothing = da.uniqueness_shapley(pd.DataFrame({"a": [1, 1, 1]}), method="sampled")
+    assert (nothing.values == 0).all()
+    assert (nothing.mean().upper == 0).all()
+
+
 def test_sampled_values_add_up_and_stop_where_asked():
     table = da.load_dataset("census")
     columns = ["age", "education", "sex", "marital", "occupation", "region"]
@@ -246,7 +275,7 @@ def test_sampled_values_add_up_and_stop_where_asked():
     np.testing.assert_allclose(found.totals, exact.totals, atol=1e-9)
     again = da.uniqueness_shapley(table, columns, method="sampled", permutations=found.parameters["permutations"])
     assert (again.values == found.values).all()
-    assert da.uniqueness_shapley(table, columns, seconds=1e-6).parameters["permutations"] >= 2
+    assert da.uniqueness_shapley(table, columns, seconds=1e-6).parameters["permutations"] == 16 * 6
     assert "random orders" in found.notes[-1]
     assert found.method != exact.method
 
@@ -258,6 +287,8 @@ def test_forty_columns_are_sampled_and_say_so():
     found = da.uniqueness_shapley(table)
     assert found.lower is not None
     assert any("40 attributes vary; at most 20 are done exactly" in note for note in found.notes)
+    with pytest.raises(da.InputError, match="at most 20 attributes that vary"):
+        found.interactions()
     with pytest.raises(da.InputError, match="2\\^40 sets"):
         da.uniqueness_shapley(table, method="exact")
     with pytest.raises(da.InputError, match="at most 20"):
@@ -276,7 +307,7 @@ def test_extremes():
     one = da.uniqueness_shapley(table_of([[1, 2]]))
     assert one.values.tolist() == [[0.0, 0.0]]
     assert one.groups().unique == 1
-    assert "1 records" in one.summary()
+    assert one.summary().startswith("1 record, 1 different")
     equal = da.uniqueness_shapley(table_of([[1, 2, 3]] * 9))
     assert (equal.values == 0).all()
     assert equal.groups().smallest == 9
@@ -292,9 +323,7 @@ def test_extremes():
 def test_an_unbinned_number_is_refused_with_advice():
     rng = np.random.default_rng(9)
     frame = pd.DataFrame({"income": rng.normal(3000, 900, 500), "sex": rng.integers(0, 2, 500)})
-    with pytest.raises(
-        da.InputError, match=r"'income'.*500 different numbers with decimals.*coarsen=\{'income': 100\}"
-    ):
+    with pytest.raises(da.InputError, match=r"'income'.*500 different numbers with decimals.*bins of 100"):
         da.uniqueness_shapley(frame)
     assert da.uniqueness_shapley(frame, coarsen={"income": 500}).mean().total > 1
     ratings = pd.DataFrame({"stars": np.tile([0.5, 1.0, 1.5, 2.5], 10)})
@@ -349,6 +378,187 @@ def test_coarsening_is_the_same_as_coarser_data():
     assert compared.values[3, 0] == 0
 
 
+def test_a_dropped_attribute_is_gone_with_its_missing_values():
+    frame = pd.DataFrame({"a": [1, 2, None, 4, 1, 2], "b": list("xyxyxx"), "c": [1, 1, 1, 2, 2, 2]})
+    for missing in ("value", "exclude"):
+        found = da.uniqueness_shapley(frame, missing=missing)
+        without = da.uniqueness_shapley(frame[["b", "c"]])
+        row = found.compare(drop=["a"]).values[1]
+        np.testing.assert_allclose(row, [0, *without.mean().values], atol=1e-12)
+        gone = da.uniqueness_shapley(frame, coarsen={"a": None}, missing=missing)
+        np.testing.assert_allclose(gone.values[:, 1:], without.values, atol=1e-12)
+
+
+def test_bins_of_any_width_hold_what_they_should():
+    tenths = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]})
+    assert len(da.uniqueness_shapley(tenths, coarsen={"a": 0.1}).groups()) == 8
+    assert len(da.uniqueness_shapley(tenths, coarsen={"a": 0.2}).groups()) == 5
+    large = pd.DataFrame({"a": [2**60, 2**60 + 1, 2**60 + 2]})
+    assert len(da.uniqueness_shapley(large, coarsen={"a": 1}).groups()) == 3
+    assert len(da.uniqueness_shapley(large, coarsen={"a": 2}).groups()) == 2
+    with pytest.raises(da.InputError, match="float64 cannot tell apart"):
+        da.uniqueness_shapley(large, coarsen={"a": [2**60 + 1]})
+    near = da.uniqueness_shapley(pd.DataFrame({"a": range(5)})).by("a", [1, 2, 3]).ids
+    assert len(set(near)) == 4
+    close = da.uniqueness_shapley(pd.DataFrame({"a": [1, 2]})).by(np.array([1000001, 1000002]).astype(str))
+    assert close.ids.tolist() == ["1000001", "1000002"]
+    cuts = da.uniqueness_shapley(pd.DataFrame({"a": range(1000000, 1000005)})).by("a", [1000001, 1000002, 1000003])
+    assert len(set(cuts.ids)) == 4
+
+
+def test_dates_are_told_as_dates_and_by_year_and_month():
+    frame = pd.DataFrame({"born": ["1970-01-31", "1970-02-01", "1971-02-01", "1970-01-01", None], "x": list("aabbb")})
+    found = da.uniqueness_shapley(frame)
+    assert set(found.groups(["born"]).attributes["born"]) == {
+        "1970-01-31",
+        "1970-02-01",
+        "1971-02-01",
+        "1970-01-01",
+        "(missing)",
+    }
+    years = da.uniqueness_shapley(frame, coarsen={"born": "year"})
+    assert sorted(years.groups(["born"]).sizes) == [1, 1, 3]
+    assert set(years.groups(["born"]).attributes["born"]) == {"1970", "1971", "(missing)"}
+    assert len(da.uniqueness_shapley(frame, coarsen={"born": "month"}).groups(["born"])) == 4
+    instead = da.uniqueness_shapley(frame.assign(year=[1, 2, 3, 4, 5]), ["born", "x"], coarsen={"born": "year"})
+    assert len(instead.groups(["born"])) == 5  # a column of that name goes first
+    assert any("no coarser 'born'" in note for note in instead.notes) is False
+    other = da.uniqueness_shapley(frame.assign(year=[1, 2, 3, 4, 5]), ["x"], coarsen={"x": "year"})
+    assert any("'year' is no coarser 'x'" in note for note in other.notes)
+
+
+def test_whole_numbers_of_all_sizes_stay_apart():
+    for numbers in (
+        np.array([2**63 + i for i in range(4)], np.uint64),
+        np.array([2**64 - 1, 0, 5, 2**63], np.uint64),
+        np.array([-(2**63), 2**63 - 1, 0, -1]),
+        np.arange(4) * 2**55,
+        np.array([-1.5, -0.5, 0.5, 1e300]),
+    ):
+        assert len(da.uniqueness_shapley(pd.DataFrame({"a": numbers})).groups()) == 4
+    zeros = pd.DataFrame({"a": np.array([0.0, -0.0, 0.5, 0.5])})
+    assert da.uniqueness_shapley(zeros).groups().sizes.tolist() == [2, 2]
+    gaps = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1, None, None], "Int64")})
+    with pytest.raises(da.InputError, match="some of it missing; read it as a category"):
+        da.uniqueness_shapley(gaps)
+    assert len(da.uniqueness_shapley(gaps, categorical=["a"]).groups()) == 3
+    with pytest.raises(da.InputError, match="infinite at row 1"):
+        da.uniqueness_shapley(pd.DataFrame({"a": [1.0, np.inf]}))
+
+
+def test_keys_beyond_64_bits_and_regular_keys_are_told_apart():
+    rng = np.random.default_rng(11)
+    wide = rng.integers(0, 3000, (4000, 8))
+    wide[1000:2000] = wide[:1000]
+    found = da.uniqueness_shapley(table_of(wide))
+    frame = pd.DataFrame(wide)
+    assert len(found.groups()) == len(frame.drop_duplicates()) == 3000
+    assert (found.group_sizes == frame.groupby(list(frame))[0].transform("size")).all()
+    regular = rng.choice(np.arange(16_000) << 49, 200_000)
+    assert len(da.group_sizes(pd.DataFrame({"a": regular}))) == len(np.unique(regular))
+
+
+def test_a_key_makes_everyone_unique_in_all_that_is_said():
+    table = da.voters(300, seed=9)
+    found = da.uniqueness_shapley(table, ["zip", "age"], key=True)
+    assert (found.group_sizes == 1).all()
+    assert "100.0% are unique" in found.summary()
+    assert "300 different by zip, age, (key)" in found.summary()
+    assert (found.by("race").beside["unique"] == 1).all()
+    assert found.groups().unique == da.group_sizes(table, ["zip", "age"]).unique
+    assert found.interactions().columns == ("zip", "age")
+    with pytest.raises(da.InputError, match="already; rename"):
+        da.uniqueness_shapley(pd.DataFrame({"(key)": [1, 2]}), key=True)
+
+
+def test_series_are_matched_by_their_index():
+    frame = da.voters(200, seed=8).to_frame("pandas").set_index("id")
+    some = frame[frame["age"] > 40]
+    found = da.uniqueness_shapley(some, ["zip", "age"])
+    mask = some["race"] == "White"
+    np.testing.assert_allclose(found.mean(mask).values, found.mean(mask.to_numpy()).values)
+    for ask in (lambda: found.mean(mask.sort_values()), lambda: found.by(some["race"].sort_values())):
+        with pytest.raises(da.InputError, match="another index than the records"):
+            ask()
+    assert found.by(some["race"]).rows == "race"
+    with pytest.raises(da.InputError, match="is an index"):
+        found.mean(some.index[:3])
+
+
+def test_what_coarsening_has_changed():
+    table = da.voters(2000, seed=7)
+    columns = ["zip", "race", "age"]
+    found = da.uniqueness_shapley(table, columns, coarsen={"age": 5, "zip": "county"})
+    changes = found.changes(drop=["race"])
+    assert changes.ids.tolist() == ["as it is", "age: 5", "zip: county", "age: 5, zip: county", "race: dropped"]
+    for row, coarsen in enumerate(
+        ({}, {"age": 5}, {"zip": "county"}, {"age": 5, "zip": "county"}, {"age": 5, "zip": "county", "race": None})
+    ):
+        expected = da.uniqueness_shapley(table, columns, coarsen=coarsen)
+        np.testing.assert_allclose(changes.values[row], expected.mean().values, atol=1e-12)
+        assert changes.beside["unique"][row] == pytest.approx(expected.groups().unique)
+
+
+def test_only_what_is_asked_for_is_noted_and_needed():
+    frame = pd.DataFrame(
+        {"a": [1, 2, 2], "lists": [[1], [2], [3]], "free": [f"text {i}" for i in range(3)], "code": [7, 8, 9]}
+    )
+    found = da.uniqueness_shapley(frame, ["a"])
+    assert found.notes == ()
+    assert found.by("free").beside["people"].tolist() == [1, 1, 1]
+    assert da.uniqueness_shapley(frame, ["code"]).notes == (
+        "'code' differs from row to row, and by itself tells everyone apart",
+    )
+    empty = da.uniqueness_shapley(pd.DataFrame({"a": [None, None], "b": [1, 2]}), ["a", "b"])
+    assert empty.mean().of("a") == 0
+
+
+def test_means_and_tables_say_how_they_came_about():
+    frame = pd.DataFrame({"a": [1, None, 2], "b": [1, 1, 2]})
+    found = da.uniqueness_shapley(frame, missing="exclude")
+    for result in (found.mean(), found.by("b"), found.compare(key=True), found.interactions(), found.sets()):
+        assert any("left out" in note for note in result.notes)
+        assert result.parameters["missing"] == "exclude"
+    sampled = da.uniqueness_shapley(da.voters(300), permutations=10, seed=4)
+    assert sampled.mean().parameters["seed"] == 4
+    assert any("estimates" in note for note in sampled.compare(drop=["zip"]).notes)
+    assert any("not here" in note for note in sampled.by("race").notes)
+
+
+def test_progress_ends_where_it_said():
+    seen = []
+    da.uniqueness_shapley(da.voters(300), tolerance=0.05, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1]
+    assert all(done <= total for done, total in seen)
+
+
+def test_memory_is_told_beforehand():
+    """The estimate is never below what the walk and the samples use, as far as NumPy and numba allocate it."""
+    import tracemalloc
+
+    from datassay.identity import counting
+
+    rng = np.random.default_rng(12)
+    table = table_of(rng.integers(0, 6, (30_000, 8)))
+    coded = [counting.code(table, name, "as it is", []) for name in table.columns]
+    cells, _ = counting.distinct(tuple(table.columns), coded, len(table), None)
+    run = {"n_jobs": 2, "memory": 2**32, "progress": None}
+
+    def sampled():
+        engine.sample(cells, permutations=100, tolerance=None, seconds=None, confidence=0.9, seed=0, **run)
+
+    def exact():
+        engine.exact(cells, cells.weights, key=False, values=True, **run)
+
+    for work, promised in ((exact, engine.exact_bytes), (sampled, engine.sampled_bytes)):
+        work()
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 0.1 * promised(30_000, 8, 2) < peak < promised(30_000, 8, 2)
+
+
 def test_bins_have_names_and_codes_are_suspected():
     frame = pd.DataFrame(
         {"age": [-3, 4, 5, 9, 10], "size": [0.5, 1.25, 1.3, 2.0, 0.1], "zip": [10001, 10002, 20001, 20002, 30001]}
@@ -394,6 +604,43 @@ def test_a_file_counted_on_disk_gives_the_same_numbers(tmp_path):
         assert found.groups().unique == memory.groups().unique
         assert len(found) < len(memory)
         assert memory.mean().people == found.mean().people == 5000
+
+
+def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
+    from datassay.identity import uniqueness
+
+    frame = pd.DataFrame(
+        {
+            "a": list("xyxyz"),
+            "grade": pd.Categorical(["1", "2", "?", "2", "1"]),
+            "usable": [1, 1, 2, 2, 2],
+            "(count)": [3, 3, 4, 4, 4],
+            "born": pd.to_datetime(["2000-01-01", None, "2000-01-01", "2001-05-05", "2001-05-05"]),
+            "member": [True, False, None, True, True],
+        },
+        index=pd.Index([11, 12, 13, 14, 15], name="pid"),
+    )
+    frame.to_parquet(tmp_path / "p.parquet")
+    frame.reset_index(drop=True).to_csv(tmp_path / "c.csv")
+    for file in (tmp_path / "p.parquet", tmp_path / "c.csv"):
+        memory = da.uniqueness_shapley(file)
+        with monkeypatch.context() as patch:
+            patch.setattr(uniqueness, "bytes_in_memory", lambda *_: 2**60)
+            disk = da.uniqueness_shapley(file)
+        assert memory.columns == disk.columns
+        np.testing.assert_allclose(disk.mean().values, memory.mean().values, atol=1e-12)
+        assert disk.groups().sizes.tolist() == memory.groups().sizes.tolist()
+        for name in memory.columns:
+            assert sorted(disk.groups([name]).attributes[name]) == sorted(memory.groups([name]).attributes[name])
+    frame.to_csv(tmp_path / "i.csv")
+    frame.rename_axis(None).to_csv(tmp_path / "n.csv")
+    assert da.uniqueness_shapley(tmp_path / "n.csv", ["a"]).ids.tolist() == [11, 12, 13, 14, 15]
+    pd.DataFrame({"a": [1], "A": [2]}).to_parquet(tmp_path / "case.parquet")
+    with pytest.raises(da.InputError, match="differ only in case"):
+        da.read_distinct(tmp_path / "case.parquet")
+    pd.DataFrame({"a": [1, 1, 2, 2], "w": [1, 2, np.nan, np.inf]}).to_parquet(tmp_path / "w.parquet")
+    with pytest.raises(da.InputError, match="positive numbers in every row"):
+        da.read_distinct(tmp_path / "w.parquet", ["a"], weight="w")
 
 
 def test_a_large_file_goes_to_disk_by_itself(tmp_path, monkeypatch):
@@ -468,11 +715,22 @@ def test_figures_are_drawn(tmp_path):
     assert highest == pytest.approx(tops.max())
     means = found.mean().plot(axes())
     assert sorted(bar.get_width() for bar in means.containers[0]) == pytest.approx(sorted(found.mean().values))
-    assert sampled.mean().plot(axes()).containers[0].has_yerr is False
+    (error,) = [c for c in sampled.mean().plot(axes()).containers if type(c).__name__ == "ErrorbarContainer"]
+    assert error.has_xerr
+    ends = np.sort([segment[:, 0] for segment in error.lines[2][0].get_segments()])
+    np.testing.assert_allclose(np.sort(ends[:, 1]), np.sort(sampled.mean().upper))
     groups = found.by("race").plot(axes())
     assert [text.get_text() for text in groups.get_yticklabels()][::-1] == found.by("race").ids.tolist()
-    assert found.interactions().plot(axes()).images
-    assert found.compare(coarsen={"age": 5}).plot(axes()).patches
+    pairs = found.interactions().plot(axes())
+    assert len(pairs.texts) == 20
+    keyed = found.compare(coarsen={"age": 5}, key=True)
+    drawn = keyed.plot(axes())
+    ends = [max(bar.get_x() + bar.get_width() for bar in bars) for bars in zip(*drawn.containers, strict=True)]
+    np.testing.assert_allclose(ends[::-1], keyed.beside["total"])
+    wide = da.uniqueness_shapley(table_of(np.random.default_rng(0).integers(0, 3, (200, 12)), "abcdefghijkl"))
+    stacked = wide.plot(axes())
+    assert [text.get_text() for text in stacked.get_legend().get_texts()][-1] == "4 others"
+    assert max(patch.get_data().values.max() for patch in stacked.patches) == pytest.approx(wide.totals.max())
     assert found.groups(["zip"]).plot(axes()).lines
     with pytest.raises(da.InputError, match="ax must be"):
         found.plot("p.svg")
@@ -485,7 +743,7 @@ def test_figures_are_drawn(tmp_path):
         ({"columns": ["zap"]}, "did you mean 'zip'"),
         ({"columns": []}, "has no attributes"),
         ({"columns": ["zip", "zip"]}, "more than once"),
-        ({"coarsen": {"zap": 3}}, "did you mean 'zip'"),
+        ({"coarsen": {"zap": 3}}, "'zap' is not among the attributes"),
         ({"coarsen": {"county": 3}}, "not among the attributes"),
         ({"coarsen": {"zip": 0}}, "leading characters"),
         ({"coarsen": {"zip": 2.5}}, "leading characters"),
@@ -501,6 +759,8 @@ def test_figures_are_drawn(tmp_path):
         ({"weights": "nothing"}, "no column 'nothing'"),
         ({"weights": np.zeros(50)}, "row 0 .* has 0"),
         ({"weights": np.full(50, 0.5), "key": True}, "less than one person"),
+        ({"weights": np.full(50, 1e308)}, "weights are too large"),
+        ({"permutations": 5, "key": True}, "not from samples"),
         ({"method": "guess"}, "method must be one of"),
         ({"method": "exact", "tolerance": 0.1}, "tolerance is for"),
         ({"permutations": 10, "seconds": 1}, "leave out seconds"),
@@ -531,6 +791,10 @@ def test_bad_questions_are_named():
         (lambda: found.groups("zip"), "must be a list"),
         (lambda: found.groups(["county"]), "not among"),
         (lambda: found.compare(drop="zip"), "must be a list"),
+        (lambda: found.compare(coarsen=["zip"]), "must map"),
+        (lambda: found.compare(coarsen={"age": ["p", "q"]}), "cut point of 'age'"),
+        (lambda: found.mean([]), "nobody is chosen"),
+        (lambda: found.groups([]), "names no attribute"),
         (lambda: found.compare(coarsen={"county": 3}), "not among"),
         (lambda: found.mean().of("county"), "no attribute 'county'"),
         (lambda: found.by("race").of("Purple"), "no row 'Purple'"),
@@ -552,10 +816,14 @@ def test_distinct_rows_name_what_is_wrong(tmp_path):
         ({"columns": ["town", "w"], "weight": "w"}, "cannot be one of the columns"),
         ({"columns": ["town"], "count": "town"}, "another name"),
         ({"columns": ["town"], "memory": 5}, "memory must be"),
+        ({"columns": []}, "no column to count"),
+        ({"columns": "town"}, "must be a list"),
         ({"columns": ["age"], "weight": "town"}, "does not hold numbers"),
     ):
         with pytest.raises(da.InputError, match=message):
             da.read_distinct(file, **options)
+    with pytest.raises(da.InputError, match="takes the path of a file"):
+        da.read_distinct(pd.DataFrame({"a": [1]}))
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n1,2,3\n")
     with pytest.raises(da.InputError, match="line 3 has 3 cells"):

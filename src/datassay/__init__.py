@@ -43,7 +43,15 @@ if TYPE_CHECKING:
         detect_errors,
         removal_curve,
     )
-    from datassay.identity import AttributeMeans, AttributeTable, Groups, Uniqueness, group_sizes, uniqueness_shapley
+    from datassay.identity import (
+        AttributeMeans,
+        AttributeSets,
+        AttributeTable,
+        Groups,
+        Uniqueness,
+        group_sizes,
+        uniqueness_shapley,
+    )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
     from datassay.privacy import (
         Audit,
@@ -79,7 +87,7 @@ _ROOMS = {
         "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_distinct read_table voters"
     ),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
-    "identity": "AttributeMeans AttributeTable Groups Uniqueness group_sizes uniqueness_shapley",
+    "identity": "AttributeMeans AttributeSets AttributeTable Groups Uniqueness group_sizes uniqueness_shapley",
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
         "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
@@ -96,6 +104,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 __all__ = [
     "Attack",
     "AttributeMeans",
+    "AttributeSets",
     "AttributeTable",
     "Audit",
     "BudgetExceededError",

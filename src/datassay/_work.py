@@ -79,6 +79,10 @@ class Bar(AbstractContextManager["Callable[[int], None]"]):
     def __exit__(self, *exception: object) -> None:
         self._display.__exit__(*exception)  # type: ignore[arg-type]
 
+    def extend(self, total: int) -> None:
+        """There is more to do than was thought."""
+        self._total = total
+
     def _report(self, more: int) -> None:
         self._done += more
         if self._tick is not None:
@@ -100,4 +104,4 @@ def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], Abstra
         transient=True,
     )
     bar = display.add_task("valuing", total=total)
-    return (lambda done, _: display.update(bar, completed=done)), display
+    return (lambda done, of: display.update(bar, completed=done, total=of)), display

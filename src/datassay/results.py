@@ -382,6 +382,22 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
     return target
 
 
+def write_folder(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
+    """Let ``write`` fill a temporary folder beside ``path``, then move it there: whole, or not at all."""
+    import shutil
+
+    target = Path(path)
+    check_new_folder(target)
+    temporary = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    try:
+        write(temporary)
+        usual_mode(temporary, 0o777)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
 def _plain_list(column: NDArray[np.generic]) -> list[object]:
     """A list that JSON can hold: what is not a number becomes null."""
     return [None if value != value else value for value in column.tolist()]
@@ -424,6 +440,7 @@ def save_columns(
 _LOADERS: Mapping[str, tuple[str, str]] = {
     "attack": ("datassay.attacks.result", "load_attack"),
     "attribute means": ("datassay.identity.result", "load_attribute_means"),
+    "attribute sets": ("datassay.identity.result", "load_attribute_sets"),
     "attribute table": ("datassay.identity.result", "load_attribute_table"),
     "exposure": ("datassay.attacks.exposure", "load_exposure"),
     "groups": ("datassay.identity.result", "load_groups"),

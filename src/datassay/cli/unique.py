@@ -1,9 +1,10 @@
 """``datassay unique``: which attributes identify people, whom, and what coarsening them would change."""
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +18,6 @@ from datassay.cli.options import (
     draw,
     refuse_inputs,
 )
-
-if TYPE_CHECKING:
-    from datassay.identity import AttributeTable
 
 EXAMPLES = """
 Examples:
@@ -42,12 +40,15 @@ def unique(
     columns: Annotated[
         str, typer.Option("--columns", "-c", help="Attributes, separated by commas; all columns if left out.")
     ] = "",
-    by: Annotated[str, typer.Option(help="Columns to group people by, separated by commas.")] = "",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to group people by, as it is (county) or coarser (age=10). May be repeated."),
+    ] = None,
     coarsen: Annotated[
         list[str] | None,
         typer.Option(
             help="Make an attribute coarser: age=5 (bins of 5; of categories, the first 5 characters), age=18,65 (cut "
-            "points), zip=county (another column), race= (one bucket). May be repeated."
+            "points), birth=year (or month), zip=county (another column), race= (one bucket). May be repeated."
         ),
     ] = None,
     drop: Annotated[str, typer.Option(help="Attributes whose dropping is to be looked at, separated by commas.")] = "",
@@ -72,8 +73,9 @@ def unique(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the bits of each person: .parquet, .csv, .json.")
     ] = None,
-    by_output: Annotated[
-        Path | None, typer.Option(help="Write the table by group (the first column of --by): .parquet, .csv, .json.")
+    tables: Annotated[
+        Path | None,
+        typer.Option(help="Write all tables into a new folder, as CSV: means, sets, groups, changes, pairs, by_….csv."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a stacked bar for each person: .svg, .png, .pdf.")] = None,
     plot_means: Annotated[Path | None, typer.Option(help="Draw attributes beside their entropies.")] = None,
@@ -92,24 +94,30 @@ def unique(
     import datassay as da
     from datassay import results
 
-    groups = column_list(by)
-    for file in (output, by_output):
-        if file is not None:
-            results.check_output(file)
+    grouping = _coarsenings("--by", by or [], plain=True)
+    if output is not None:
+        results.check_output(output)
+    if tables is not None:
+        results.check_new_folder(tables)
     figures = (plot, plot_means, plot_by, plot_changes)
     for figure in figures:
         if figure is not None:
             results.check_figure(figure)
-    refuse_inputs([output, by_output, *figures], [data])
+    refuse_inputs([output, tables, *figures], [data])
     check_jobs(jobs)
-    if not groups and (by_output or plot_by):
-        raise InputError(f"{'--by-output' if by_output else '--plot-by'} needs --by: the column to group people by")
-    changed = _coarsenings(coarsen or [])
-    table, reading = _source(data)
-    if reading:
-        reading = {"id": id, "categorical": column_list(categorical), "carry": groups}
-    elif id or categorical:
-        raise InputError(f"{data} is a data set and read already: leave out --id and --categorical")
+    if plot_by is not None and not grouping:
+        raise InputError("--plot-by needs --by: the column to group people by")
+    changed = _coarsenings("--coarsen", coarsen or [])
+    if plot_changes is not None and not (changed or drop or key):
+        raise InputError("--plot-changes needs a change to look at: --coarsen, --drop or --key")
+    path = Path(data)
+    if data in {info.name for info in da.list_datasets()} and not path.is_file():
+        if id or categorical:
+            raise InputError(f"{data} is a data set and read already: leave out --id and --categorical")
+        table: object = da.load_dataset(data, text="categorical")
+        reading: dict[str, Any] = {}
+    else:
+        table, reading = path, {"id": id, "categorical": column_list(categorical), "carry": list(grouping)}
     found = da.uniqueness_shapley(
         table,
         column_list(columns) or None,
@@ -127,28 +135,31 @@ def unique(
         progress=not quiet and sys.stderr.isatty(),
         **reading,
     )
-    tables = [found.by(name) for name in groups]
-    changes = _changes(found, changed, column_list(drop), key)
-    if plot_changes is not None and changes is None:
-        raise InputError("--plot-changes needs a change to look at: --coarsen, --drop or --key")
-    interactions = found.interactions() if pairs else None
+    grouped = {name: found.by(name, how) for name, how in grouping.items()}
+    changes = found.changes(column_list(drop), key) if changed or drop or key else None
+    shown: dict[str, Any] = {f"by_{name}": told for name, told in grouped.items()}
+    shown |= {"changes": changes} if changes is not None else {}
+    shown |= {"pairs": found.interactions()} if pairs else {}
+    groups = found.groups()
     if output is not None:
         found.save(output)
-    if by_output is not None:
-        tables[0].save(by_output)
-    draw(found.plot, plot, 8, 4)
-    draw(found.mean().plot, plot_means, 7, 0.6 * len(found.columns) + 1.2)
-    if tables:
-        draw(tables[0].plot, plot_by, 7.5, 0.32 * min(len(tables[0]), 30) + 1.6)
+    if tables is not None:
+        _save_tables(tables, {"means": found.mean(), "groups": groups, **shown})
+    draw(found.plot, plot, 9, 4)
+    draw(found.mean().plot, plot_means, 7, min(12, 0.45 * len(found.columns) + 1.2))
+    if grouped:
+        first = next(iter(grouped.values()))
+        draw(first.plot, plot_by, 8, 0.32 * min(len(first), 30) + 1.6)
     if changes is not None:
-        draw(changes.plot, plot_changes, 7.5, 0.32 * len(changes) + 1.6)
+        draw(changes.plot, plot_changes, 8, 0.32 * len(changes) + 1.6)
     if quiet:
         return
     typer.echo(found.summary(top))
-    for shown in (*tables, changes, interactions):
-        if shown is not None:
-            typer.echo(f"\n{shown.summary(20)}")
-    for written in (output, by_output, *figures):
+    typer.echo(f"\n{replace(groups, notes=()).summary(0)}")
+    for told in shown.values():
+        notes = tuple(note for note in told.notes if note not in found.notes)
+        typer.echo(f"\n{replace(told, notes=notes).summary(20)}")
+    for written in (output, tables, *figures):
         if written is not None:
             typer.echo(f"Written: {written}")
 
@@ -156,27 +167,33 @@ def unique(
 unique.__doc__ = f"{unique.__doc__}\n{EXAMPLES}"
 
 
-def _source(data: str) -> tuple[object, dict[str, Any]]:
-    """The data set of that name, or the file; and whether it is still to be read."""
-    from datassay.data import list_datasets, load_dataset
-
-    path = Path(data)
-    if data in {info.name for info in list_datasets()} and not path.is_file():
-        return load_dataset(data, text="categorical"), {}
-    return path, {"read": True}
-
-
-def _coarsenings(given: list[str]) -> dict[str, Any]:
-    """age=5, age=18,65, zip=county and race= as the library takes them."""
+def _coarsenings(option: str, given: list[str], plain: bool = False) -> dict[str, Any]:
+    """age=5, age=18,65, zip=county and race= as the library takes them; ``plain`` names are taken as they are."""
     found: dict[str, Any] = {}
     for text in given:
         name, equals, how = (part.strip() for part in text.rpartition("="))
-        if not equals or not name:
-            raise InputError(f"--coarsen takes ATTRIBUTE=HOW, such as age=5 or zip=county; got {text!r}")
+        if not equals and plain:
+            name = how
+        elif not equals or not name:
+            raise InputError(f"{option} takes ATTRIBUTE=HOW, such as age=5 or zip=county; got {text!r}")
         if name in found:
-            raise InputError(f"--coarsen names {name!r} twice")
-        found[name] = _how(how)
+            raise InputError(f"{option} names {name!r} twice")
+        found[name] = _how(how) if equals else "as it is"
     return found
+
+
+def _save_tables(folder: Path, tables: dict[str, Any]) -> None:
+    """All tables as CSV files in a folder that appears whole or not at all."""
+    import re
+
+    from datassay.results import write_folder
+
+    def write(made: Path) -> None:
+        for name, table in tables.items():
+            plain = re.sub(r"[^\w.-]+", "_", name)
+            table.save(made / f"{plain}.csv")
+
+    write_folder(folder, write)
 
 
 def _how(text: str) -> Any:
@@ -189,18 +206,3 @@ def _how(text: str) -> Any:
     if len(numbers) > 1:
         return numbers
     return int(numbers[0]) if numbers[0].is_integer() else numbers[0]
-
-
-def _changes(found: Any, changed: dict[str, Any], drop: list[str], key: bool) -> "AttributeTable | None":
-    """What dropping, a key and the coarsening asked for change; what cannot be left as it is has no such row."""
-    undone = {}
-    for name in changed:
-        try:
-            found.compare(coarsen={name: "as it is"})
-        except InputError:
-            continue
-        undone[name] = "as it is"
-    if not (undone or drop or key):
-        return None
-    table: AttributeTable = found.compare(coarsen=undone, drop=drop, key=key)
-    return table

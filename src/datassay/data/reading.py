@@ -13,6 +13,7 @@ import gzip
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
+STORED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
 def read_table(
@@ -193,9 +195,8 @@ def read_distinct(
     """The distinct rows of a CSV or Parquet file of any size, and how often each occurs.
 
     DuckDB counts, and keeps on disk what does not fit into ``memory`` (bytes); what comes back is one row for each
-    distinct one, in the order of their values, with the count (or the sum of ``weight``) carried along in the column
-    ``count``. Attributes of people are counted so by :func:`datassay.uniqueness_shapley` where a file is larger than
-    memory.
+    distinct one as it is written, in the order of their values, with the count (or the sum of ``weight``) carried along
+    in the column ``count``. Ask of its people with that as weight: ``uniqueness_shapley(table, weights="count")``.
 
     >>> import datassay as da, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -208,30 +209,40 @@ def read_distinct(
 
     import duckdb
 
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"read_distinct takes the path of a file, got {type(path).__name__}")
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
     file = Path(path)
     _check_file(file)
     memory = _checks.integer("memory", memory, at_least=2**26)
-    present = column_names(file)
-    chosen = _chosen(present, file.name, columns, ()) or [name for name in present if name != weight]
+    present, categories = _columns_to_count(file)
+    chosen = _chosen(present, file.name, columns, ())
+    chosen = [name for name in present if name != weight] if chosen is None else chosen
+    if not chosen:
+        raise InputError("columns names no column to count by")
     if weight is not None and weight not in present:
         raise InputError(f"{file.name}: {missing_column(weight, present)}")
     if weight in chosen:
         raise InputError(f"{weight!r} is the weight and cannot be one of the columns as well")
     if count in chosen:
         raise InputError(f"there is a column {count!r} already; give the count another name")
+    categories = [name for name in chosen if name in {*categorical, *categories}]
     quoted = ", ".join(_identifier(name) for name in chosen)
-    total = "count(*)" if weight is None else f"sum({_identifier(weight)}::DOUBLE)"
-    least = "1" if weight is None else f"min(coalesce({_identifier(weight)}::DOUBLE, 0))"
+    weighed = "1.0" if weight is None else f"{_identifier(weight)}::DOUBLE"
+    total = "count(*)" if weight is None else f"sum({weighed})"
+    usable = _unused("usable", [*chosen, count])
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
         connection.execute("SET temp_directory = $folder", {"folder": folder})
         connection.execute("SET preserve_insertion_order = false")
         if weight is not None:  # sums of fractions depend on their order
             connection.execute("SET threads = 1")
-        source, parameters = _relation(file, categorical)
+        source, parameters = _relation(file, categories)
         query = (
-            f'SELECT {quoted}, {total} AS {_identifier(count)}, {least} AS "(least)" FROM {source} '
-            f"GROUP BY {quoted} ORDER BY {quoted}"
+            f"SELECT {quoted}, {total} AS {_identifier(count)}, "
+            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {_identifier(usable)} "
+            f"FROM {source} GROUP BY {quoted} ORDER BY {quoted}"
         )
         try:
             arrow = connection.sql(query, params=parameters).to_arrow_table()
@@ -244,15 +255,39 @@ def read_distinct(
             raise InputError(f"weight: column {weight!r} of {file.name} does not hold numbers throughout") from None
         except duckdb.Error as error:
             raise _unreadable(file, error) from None
-    if arrow.num_rows and min(arrow["(least)"].to_pylist()) <= 0:
+    if not all(arrow[usable].to_pylist()):
         raise InputError(f"weight: column {weight!r} of {file.name} must hold positive numbers in every row")
-    return read_table(
-        arrow.drop_columns(["(least)"]),
-        ignore=[count],
-        categorical=list(categorical),
-        text="categorical",
-        name=file.name,
+    counted = read_table(
+        arrow.drop_columns([usable]), ignore=[count], categorical=categories, text="categorical", name=file.name
     )
+    note = f"each row of {file.name} is one of {len(counted):,} distinct ones, and stands for as many as {count!r} says"
+    return replace(counted, notes=(*counted.notes, note))
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    """A name like this one that is not taken, whatever the case of its letters."""
+    while name.casefold() in {other.casefold() for other in taken}:
+        name = f"{name}_"
+    return name
+
+
+def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
+    """The columns of a file but for a stored index, and those that the file itself says are categories."""
+    present, categories = column_names(path), list[str]()
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pq.read_schema(path)
+        stored = (schema.pandas_metadata or {}).get("index_columns", [])
+        present = [name for name in present if name not in stored and not STORED_INDEX.fullmatch(name)]
+        categories = [name for name in present if pa.types.is_dictionary(schema.field(name).type)]
+        alike = {name.casefold(): name for name in present}
+        for name in present:
+            other = alike[name.casefold()]
+            if other != name:
+                raise InputError(f"the columns {name!r} and {other!r} of {path.name} differ only in case; rename one")
+    return [name for name in present if name], categories
 
 
 def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> int:
@@ -280,7 +315,7 @@ def _without_stored_index(
     A range that pandas keeps as mere metadata is not believed: it outlives a sort or a filter of the file.
     """
     named = (arrow.schema.pandas_metadata or {}).get("index_columns", [])
-    stored = [c for c in arrow.column_names if (c in named or re.fullmatch(r"__index_level_\d+__", c)) and c != id]
+    stored = [c for c in arrow.column_names if (c in named or STORED_INDEX.fullmatch(c)) and c != id]
     if index is None and id is None and len(stored) == 1:
         index = np.array(arrow[stored[0]].to_pylist())
     elif stored:
@@ -389,14 +424,16 @@ def _read_csv(path: Path, as_text: Sequence[str], columns: Sequence[str] | None 
 
     source, parameters = _relation(path, as_text)
     names = _csv_header(path)[1]
-    chosen = "*" if columns is None else ", ".join(_identifier(name) for name in columns)
+    stored_index = not names[0]  # as pandas writes an index into a CSV file
+    chosen = "*" if columns is None or stored_index else ", ".join(_identifier(name) for name in columns)
     with duckdb.connect() as connection:
         try:
             arrow = connection.sql(f"SELECT {chosen} FROM {source}", params=parameters).to_arrow_table()
         except duckdb.Error as error:
             raise _unreadable(path, error) from None
-    if columns is None and not names[0]:  # as pandas writes an index into a CSV file
+    if stored_index:
         arrow = arrow.rename_columns(["__index_level_0__", *arrow.column_names[1:]])
+        arrow = arrow if columns is None else arrow.select(["__index_level_0__", *columns])
     return arrow
 
 
@@ -467,6 +504,16 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
         raise InputError(
             f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
         ) from None
+
+
+def frame_columns(frame: object) -> list[str]:
+    """The columns of a data frame; none if it is no frame."""
+    import narwhals as nw
+
+    try:
+        return list(nw.from_native(frame, eager_only=True).columns)  # type: ignore[call-overload]
+    except TypeError:
+        return []
 
 
 def frame_index(data: "nw.DataFrame[Any] | nw.Series[Any]") -> NDArray[np.generic] | None:
@@ -567,8 +614,11 @@ def _type_column(
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
         micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
-        return Column("numeric", micros.to_numpy() / 86_400e6), False
+        return Column("numeric", micros.to_numpy() / 86_400e6, is_date=True), False
     if pa.types.is_integer(kind):
+        if column.null_count:  # numbers with gaps are floats
+            what = f"column {name!r} of {source} (some of it missing; read it as a category instead)"
+            _checks.exact_as_float(what, pc.drop_null(column).to_numpy())
         return Column("numeric", column.to_numpy()), False
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Column("numeric", column.cast(pa.float64()).to_numpy()), False
@@ -588,7 +638,7 @@ def _type_column(
         days = _dates(found, name, source)
         if days is not None:
             notes.append(f"column {name!r} of {source} holds dates, taken as days since 1970-01-01")
-            return Column("numeric", days), False
+            return Column("numeric", days, is_date=True), False
         _refuse_spoilt_numbers(found, name, source)
         if len(found.categories) <= max(20, len(column) // 10) or text == "categorical":
             return found, False

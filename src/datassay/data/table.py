@@ -31,10 +31,11 @@ class Column:
     kind: Kind
     data: NDArray[np.generic]
     categories: NDArray[np.str_] | None = None
+    is_date: bool = False  # numbers are days since 1970-01-01
 
     def take(self, rows: NDArray[np.intp]) -> "Column":
         """The column at these rows."""
-        return Column(self.kind, self.data[rows], self.categories)
+        return replace(self, data=self.data[rows])
 
     @property
     def missing(self) -> NDArray[np.bool_]:

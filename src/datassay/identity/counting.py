@@ -21,10 +21,14 @@ Coarsening = float | str | Mapping[str, str] | Sequence[float] | None
 """How an attribute is made coarser.
 
 A number: bins of that width, or that many leading characters of a category. Numbers in a list: where bins begin. A
-string: another column to take its place. A mapping: new names for categories. None: all values become one.
+string: another column to take its place, or "year" or "month" of a date. A mapping: new names for values. None: all
+become one, missing ones included.
 """
 MissingValues = Literal["value", "exclude"]
 
+AS_IT_IS: Final = "as it is"
+PERIODS: Final = {"year": "Y", "month": "M"}
+UNIQUE_UP_TO: Final = 1.0  # a person is unique if their group has no more than this
 MANY_FRACTIONS: Final = 20
 MISSING_LEVEL: Final = "(missing)"
 _KEY_LIMIT: Final = 2**62
@@ -66,34 +70,59 @@ class Cells:
         return distinct(tuple(self.columns[j] for j in chosen), coded, len(self.weights), self.weights)
 
 
-def code(table: Table, name: str, coarsen: Coarsening | Literal["as it is"], notes: list[str]) -> Coded:
-    """The codes of a column, made coarser if asked for; ``"as it is"`` leaves it."""
-    if isinstance(coarsen, str) and coarsen != "as it is":
+def share_unique(sizes: NDArray[np.float64]) -> float:
+    """The share of people who are alone in their group, groups having these sizes."""
+    return float(sizes[sizes <= UNIQUE_UP_TO].sum() / sizes.sum())
+
+
+def told(how: object) -> str:
+    """A way to make an attribute coarser (or to leave it), in few words."""
+    if how is None:
+        return "one bucket"
+    if isinstance(how, Mapping):
+        return "renamed"
+    if isinstance(how, Sequence | np.ndarray) and not isinstance(how, str):
+        return f"cut at {', '.join(f'{edge:g}' if isinstance(edge, int | float) else str(edge) for edge in how)}"
+    return str(how)
+
+
+def code(table: Table, name: str, coarsen: Coarsening, notes: list[str]) -> Coded:
+    """The codes of a column, made coarser if asked for; ``AS_IT_IS`` leaves it."""
+    if isinstance(coarsen, str) and coarsen != AS_IT_IS and not _is_period(table, name, coarsen):
         if coarsen not in table.columns:
             raise InputError(f"coarsen: {name!r} is to be replaced, but {missing_column(coarsen, table.columns)}")
-        return code(table, coarsen, "as it is", notes)
+        instead = code(table, coarsen, AS_IT_IS, notes)
+        _note_if_finer(table, name, coarsen, instead, notes)
+        return instead
     from datassay.identity import kernels
 
     column = table.columns[name]
+    if coarsen is None:  # missing values included
+        return Coded(np.zeros(len(table), np.int32), np.array(["(any)"]), False)
     if column.kind == "categorical":
         assert column.categories is not None
         codes = column.data.astype(np.int32, copy=False)
         values: NDArray[np.generic] = column.categories
     else:
         codes, values = _number_codes(column)
-    if coarsen != "as it is":
+    if coarsen != AS_IT_IS:
         group, names = _coarser(name, column, values, coarsen, notes)
+        if len(names) == len(values) > 1:
+            notes.append(f"coarsening {name!r} to {told(coarsen)} leaves all its {len(names):,} values apart")
         codes = np.append(group, np.int32(-1))[codes]  # a missing value has the code −1, and keeps it
     else:
         _refuse_fractions(table, name, column, values)
-        names = _number_names(values) if column.kind == "numeric" else values.astype(np.str_)
+        names = _names(column, values)
     used = np.zeros(len(names), bool)
     absent = kernels.mark_levels(codes, used)
     if not used.all():
         codes, names = _renumbered(codes, used), names[used]
     if absent:
         codes = np.where(codes < 0, np.int32(len(names)), codes)
-        names = np.append(names, MISSING_LEVEL)
+        absent_name = MISSING_LEVEL
+        while absent_name in names:
+            absent_name = f"({absent_name})"
+        names = np.append(names, absent_name)
     return Coded(codes, names, absent)
 
 
@@ -117,9 +146,10 @@ def _number_codes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.generic
         # Equal numbers must have equal bits: −0 becomes 0.
         numbers = numbers.astype(np.int64) if whole else numbers.astype(np.float64) + 0.0
     low, high = numbers.min(), numbers.max()
-    if numbers.dtype.kind in "iu" and int(high) - int(low) < 2 * len(numbers) + 2**16:
+    if numbers.dtype.kind in "iu" and int(high) < 2**63 and int(high) - int(low) < 2 * len(numbers) + 2**16:
+        numbers = numbers.astype(np.int64, copy=False) if numbers.dtype == np.uint64 else numbers
         found, seen = np.empty(len(numbers), np.int32), np.zeros(int(high) - int(low) + 1, bool)
-        kernels.subtract(numbers, low, found, seen)
+        kernels.subtract(numbers, int(low), found, seen)
         values: NDArray[np.generic] = np.flatnonzero(seen) + int(low)
         if not seen.all():
             found = _renumbered(found, seen)
@@ -144,21 +174,48 @@ def _ranks_of(numbers: NDArray[np.generic]) -> tuple[NDArray[np.int32], NDArray[
     return rank[number], first[order]
 
 
-def _number_names(values: NDArray[np.generic]) -> NDArray[np.str_]:
-    if values.dtype.kind in "iu":
+def _names(column: Column, values: NDArray[np.generic]) -> NDArray[np.str_]:
+    """What values are called: numbers by the fewest digits that tell them apart, dates as dates."""
+    if column.is_date:
+        moments = (values.astype(np.float64) * 86_400).round().astype("datetime64[s]")
+        whole = bool((moments == moments.astype("datetime64[D]")).all())
+        return (moments.astype("datetime64[D]") if whole else moments).astype(np.str_)
+    if column.kind == "categorical" or values.dtype.kind in "iu":
         return values.astype(np.str_)
-    return np.array([f"{value:.15g}" for value in values.tolist()], np.str_)
+    return np.array([repr(value) for value in values.tolist()], np.str_)
+
+
+def _is_period(table: Table, name: str, coarsen: str) -> bool:
+    """Whether a date is to be known by year or month, and no column of that name is meant."""
+    return coarsen in PERIODS and coarsen not in table.columns and table.columns[name].is_date
+
+
+def _note_if_finer(table: Table, name: str, other: str, instead: Coded, notes: list[str]) -> None:
+    """Say so where the column that takes another's place tells apart people whom that one does not."""
+    from datassay.identity import kernels
+
+    column = table.columns[name]
+    codes = column.data.astype(np.int64) if column.kind == "categorical" else _number_codes(column)[0].astype(np.int64)
+    finest = len(kernels.first_rows_by_hash(codes)[1])
+    pairs = len(kernels.first_rows_by_hash((codes + 1) * len(instead.names) + instead.codes)[1])
+    if pairs > finest:
+        notes.append(f"{other!r} is no coarser {name!r}: it tells apart people who are alike in {name!r}")
 
 
 def _refuse_fractions(table: Table, name: str, column: Column, values: NDArray[np.generic]) -> None:
     """A measured number is different for nearly everyone: equality is no question to ask of it."""
-    if column.kind == "numeric" and values.dtype.kind == "f" and len(values) > MANY_FRACTIONS:
+    if column.kind == "categorical" or values.dtype.kind != "f":
+        return
+    if not np.isfinite(values.astype(np.float64)).all():
+        row = int(np.isinf(column.data.astype(np.float64)).argmax())
+        raise InputError(f"column {name!r} of {table.name} is infinite at row {row} (counting from 0); mend that cell")
+    if len(values) > MANY_FRACTIONS and not column.is_date:
         low, high = float(values[0]), float(values[-1])
-        width = 10.0 ** np.floor(np.log10((high - low) / 10)) if 0 < high - low < np.inf else 1.0
+        width = 10.0 ** np.floor(np.log10((high - low) / 10))
         raise InputError(
             f"column {name!r} of {table.name} holds {len(values):,} different numbers with decimals between {low:g} "
-            f"and {high:g}: measurements, which hardly anyone has in common. Say how finely it is known with "
-            f"coarsen={{{name!r}: {width:g}}}, read it as a category, or leave the column out"
+            f"and {high:g}: measurements, which hardly anyone has in common. Say how finely it is known "
+            f"(coarsen {name!r} to bins of {width:g}, say), read it as a category, or leave the column out"
         )
 
 
@@ -166,11 +223,12 @@ def _coarser(
     name: str, column: Column, values: NDArray[np.generic], how: Coarsening, notes: list[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
     """The coarser level of each value, and the levels' names."""
-    if how is None:
-        return np.zeros(len(values), np.int32), np.array(["(any)"])
+    if isinstance(how, str):
+        moments = (values.astype(np.float64) * 86_400).round().astype("datetime64[s]")
+        return _numbered(moments.astype(f"datetime64[{PERIODS[how]}]").astype(np.str_).tolist())
     numeric = column.kind == "numeric"
     if isinstance(how, Mapping):
-        texts = _number_names(values) if numeric else values.astype(np.str_)
+        texts = _names(column, values)
         wanted = {str(old): str(new) for old, new in how.items()}
         unknown = sorted(set(wanted) - set(texts.tolist()))
         if unknown:
@@ -182,16 +240,25 @@ def _coarser(
         edges = np.asarray([_checks.number(f"coarsen: a cut point of {name!r}", edge) for edge in how])
         if len(edges) == 0 or (np.diff(edges) <= 0).any():
             raise InputError(f"coarsen: the cut points of {name!r} must increase, got {list(how)}")
-        names = [f"< {edges[0]:g}", *(f"{a:g} to < {b:g}" for a, b in pairwise(edges))]
+        _checks.exact_as_float(f"column {name!r}", values)
+        names = [f"< {edges[0]:.15g}", *(f"{a:.15g} to < {b:.15g}" for a, b in pairwise(edges))]
         at = np.searchsorted(edges, values.astype(np.float64), side="right").astype(np.int32)
-        return at, np.array([*names, f"≥ {edges[-1]:g}"])
+        return at, np.array([*names, f"≥ {edges[-1]:.15g}"])
     if not numeric:
         keep = _checks.integer(f"coarsen: the leading characters to keep of {name!r}", how, at_least=1)
         return _numbered([text[:keep] for text in values.astype(np.str_).tolist()])
     width = _checks.number(f"coarsen: the width of the bins of {name!r}", how, above=0)
-    bins = np.floor(values.astype(np.float64) / width)
-    if not np.isfinite(bins).all():
-        raise InputError(f"coarsen: {name!r} cannot be cut into bins of {width:g}: it holds infinite or huge numbers")
+    whole = values.dtype.kind in "iu" and width.is_integer() and width < 2**62
+    bins: NDArray[np.generic]
+    if whole:
+        bins = np.floor_divide(values, int(width))
+    else:
+        parts = values.astype(np.float64) / width
+        if not np.isfinite(parts).all() or np.abs(parts).max() > 2**52:
+            raise InputError(f"coarsen: {name!r} holds numbers too large to be cut into bins of {width:g}")
+        # 0.3 / 0.1 falls short of 3 by rounding alone, and 0.3 belongs to the bin that begins there.
+        nearest = np.round(parts)
+        bins = np.where(np.abs(parts - nearest) <= 1e-9 * np.maximum(1.0, np.abs(parts)), nearest, np.floor(parts))
     if values.dtype.kind in "iu" and len(values) > 1 and len({len(str(abs(v))) for v in values.tolist()}) == 1:
         digits = len(str(abs(int(values[0]))))
         if digits >= 4 and width <= digits:
@@ -200,9 +267,12 @@ def _coarser(
                 "postal codes, read it as a category, and the number says how many leading digits to keep"
             )
     present, found = np.unique(bins, return_inverse=True)
-    whole = values.dtype.kind in "iu" and width.is_integer()
-    ends = [(low * width, low * width + width) for low in present.tolist()]
-    names = [f"{a:.15g}–{b - 1:.15g}" if whole else f"{a:.6g} to < {b:.6g}" for a, b in ends]
+    step = int(width) if whole else width
+    ends = [(low * step, (low + 1) * step) for low in present.tolist()]
+    names = [f"{a}–{b - 1}" if whole else f"{a:.12g} to < {b:.12g}" for a, b in ends]
+    if column.is_date:
+        starts = np.array([round(a * 86_400) for a, _ in ends]).astype("datetime64[s]").astype("datetime64[m]")
+        names = [f"from {start}" for start in starts.astype(np.str_).tolist()]
     return found.astype(np.int32), np.array(names)
 
 

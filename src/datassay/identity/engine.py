@@ -89,11 +89,22 @@ class SetTable:
         return found
 
 
-def entropy_of(codes: NDArray[np.int32], levels: int, weights: Floats) -> float:
-    """Entropy of one attribute, in bits."""
-    sizes = np.bincount(codes, weights, minlength=levels)
-    share = sizes[sizes > 0] / weights.sum()
+def entropy(sizes: Floats) -> float:
+    """Entropy of groups of these sizes, in bits."""
+    share = sizes / sizes.sum()
+    share = share[share > 0]
     return float(abs(-(share * np.log2(share)).sum()))
+
+
+def entropies(cells: Cells) -> Floats:
+    """Entropy of each attribute by itself."""
+    levels = cells.levels
+    return np.array(
+        [
+            entropy(np.bincount(codes, cells.weights, minlength=levels[j]).astype(np.float64))
+            for j, codes in enumerate(cells.codes)
+        ]
+    )
 
 
 def _active(cells: Cells) -> list[int]:
@@ -101,11 +112,8 @@ def _active(cells: Cells) -> list[int]:
 
     One that is constant adds nothing to any set, and the Shapley values of the others are the same without it.
     """
-    levels = cells.levels
-    entropies = {
-        j: entropy_of(cells.codes[j], int(levels[j]), cells.weights) for j in range(len(levels)) if levels[j] > 1
-    }
-    return sorted(entropies, key=lambda j: (-entropies[j], j))
+    told = entropies(cells)
+    return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-told[j], j))
 
 
 def exact_bytes(n_cells: int, d: int, threads: int) -> int:
@@ -117,8 +125,8 @@ def exact_bytes(n_cells: int, d: int, threads: int) -> int:
 
 
 def sampled_bytes(n_cells: int, d: int, threads: int) -> int:
-    """Memory of sampling at its peak."""
-    return n_cells * (threads * (8 * d + 20 + 8 + 16 + 16) + 3 * 8 * d + 4 * d)
+    """Memory of sampling at its peak: the draws of the threads and those waiting, the running mean and spread."""
+    return n_cells * (threads * (2 * 8 * d + 8 * d // 8 + 80) + 10 * 8 * d + 4 * d)
 
 
 def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | None, what: str) -> int:
@@ -158,7 +166,7 @@ def exact(
     active = _active(cells)
     d = len(active)
     if d > MOST_EXACT:
-        raise InputError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most: sample")
+        raise InputError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
     fixed = _fixed(d)
     threads = _threads_within(
         memory, lambda t: exact_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: the exact calculation"
@@ -254,7 +262,10 @@ def sample(
 
     n_columns, n = cells.codes.shape
     active = _active(cells)
-    d = max(1, len(active))
+    d = len(active)
+    if d == 0:
+        nothing = np.zeros((n, n_columns))
+        return Sampled(nothing, nothing, np.zeros(n_columns), np.zeros(n_columns), 0)
     codes, levels = np.ascontiguousarray(cells.codes[active]), cells.levels[active]
     threads = _threads_within(
         memory, lambda t: sampled_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
@@ -284,23 +295,29 @@ def sample(
     def spread_of_means() -> Floats:
         return np.asarray(half(len(means), ((np.array(means) - np.mean(means, axis=0)) ** 2).sum(axis=0)))
 
-    goal = FEWEST_DRAWS if permutations is None else max(2, -(-permutations // d))
-    with Bar(progress, goal * d, "orders") as report:
-        while True:
+    def late() -> bool:
+        return seconds is not None and time.monotonic() - started > seconds and len(means) >= FEWEST_DRAWS
+
+    goal = FEWEST_DRAWS if permutations is None else max(FEWEST_DRAWS, -(-permutations // d))
+    bar = Bar(progress, goal * d, "orders")
+    with bar as report:
+        while len(means) < goal:
             numbers = [range(i, i + 1) for i in range(len(means), goal)]
             for phi in in_order(draw, numbers, threads, lambda more: report(more * d)):
                 means.append(share @ phi)
                 change = phi - centre
                 centre += change / len(means)
-                spread += change * (phi - centre)
-                if seconds is not None and time.monotonic() - started > seconds and len(means) >= 2:
-                    goal = len(means)
+                phi -= centre
+                change *= phi
+                spread += change
+                if late():
                     break
-            if permutations is not None or (seconds is not None and time.monotonic() - started > seconds):
-                break
-            if tolerance is not None and (len(active) == 0 or spread_of_means().max() <= tolerance):
-                break
-            goal = 2 * len(means)
+            known = tolerance is not None and spread_of_means().max() <= tolerance
+            if permutations is None and not known and not late():
+                goal = 2 * len(means)
+                bar.extend(goal * d)
+            else:
+                goal = len(means)
     values, halves = np.zeros((n, n_columns)), np.zeros((n, n_columns))
     mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
     values[:, active], halves[:, active] = np.maximum(centre, 0.0), half(len(means), spread)
@@ -313,8 +330,11 @@ def _semivalues(worth: Floats, weights: Floats) -> Floats:
     d = len(weights)
     sets = np.arange(2**d)
     sizes = np.bitwise_count(sets)
-    without = [sets[(sets >> j) & 1 == 0] for j in range(d)]
-    return np.array([(weights[sizes[u]] * (worth[u | (1 << j)] - worth[u])).sum() for j, u in enumerate(without)])
+    found = np.empty(d)
+    for j in range(d):
+        u = sets[(sets >> j) & 1 == 0]
+        found[j] = (weights[sizes[u]] * (worth[u | (1 << j)] - worth[u])).sum()
+    return found
 
 
 def interactions_of_sets(worth: Floats, d: int) -> Floats:

@@ -35,7 +35,7 @@ def mark_levels(codes, seen):
 def subtract(numbers, low, codes, seen):
     """Codes of whole numbers in a narrow range: their distance from the lowest."""
     for i in range(len(numbers)):
-        codes[i] = np.int64(numbers[i]) - low
+        codes[i] = numbers[i] - low
         seen[codes[i]] = True
 
 
@@ -69,9 +69,14 @@ def spread(values, where, out):
 
 @kernel
 def _home(key, mask):
-    """Where a key belongs in a table of 2^m places (Fibonacci hashing, the high bits mixed in)."""
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))
+    """Where a key belongs in a table of 2^m places; all bits are mixed (as MurmurHash3 ends): keys may be regular."""
+    x = np.uint64(key)
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xC4CEB9FE1A85EC53)
+    x ^= x >> np.uint64(33)
+    return np.int64(x & np.uint64(mask))
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
@@ -14,6 +14,8 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
+from datassay.identity import engine
+from datassay.identity.counting import UNIQUE_UP_TO, share_unique
 from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
@@ -30,22 +32,31 @@ class Asked(Protocol):
         """The group of each record by a column of the table, and the groups' names."""
         ...
 
-    def alike(self, columns: Sequence[str]) -> "Groups":
+    def alike(self, columns: Sequence[str] | None) -> "Groups":
         """The groups alike in these attributes."""
         ...
 
-    def interactions(self, people: Floats) -> Floats:
+    def interactions(self, people: Floats) -> "AttributeTable":
         """Interaction indices averaged over these people of each cell."""
         ...
 
+    def sets(self) -> "AttributeSets":
+        """What every set of attributes tells."""
+        ...
+
     def compare(self, coarsen: Mapping[str, object], drop: Sequence[str], key: bool) -> "AttributeTable":
-        """Means after changes of the data."""
+        """Means after changes of the data, each by itself."""
+        ...
+
+    def changes(self, drop: Sequence[str], key: bool) -> "AttributeTable":
+        """What the coarsening asked for changes."""
         ...
 
 
 COLOURS: Final = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#ee7733", "#0077bb", "#009988",
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee7733", "#009988", "#882255",
 )  # fmt: skip
+OTHERS: Final = "#bbbbbb"
 SMALL_GROUPS: Final = (2, 5, 10, 20)
 
 
@@ -60,9 +71,31 @@ def head_count(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() or number >= 1000 else f"{number:,.4g}"
 
 
-def colour(place: int) -> str:
-    """The colour of an attribute, by its place."""
-    return COLOURS[place % len(COLOURS)]
+def _stacks(values: Floats, columns: Sequence[str], means: Floats) -> list[tuple[str, str, Floats]]:
+    """What is drawn on top of each other: name, colour and bits of the most telling attributes, then all others."""
+    order = np.argsort(-means, kind="stable")
+    shown = order if len(order) <= len(COLOURS) else order[: len(COLOURS) - 1]
+    parts = [(columns[j], COLOURS[place], values[:, j]) for place, j in enumerate(shown)]
+    if len(shown) < len(order):
+        rest = order[len(shown) :]
+        parts.append((f"{len(rest)} others", OTHERS, values[:, rest].sum(axis=1)))
+    return parts
+
+
+def _in_our_order(given: object, ids: NDArray[np.generic], what: str) -> NDArray[np.generic]:
+    """An array with one entry a record; what has an index of its own must have the ids, in their order."""
+    index = getattr(given, "index", None)
+    if hasattr(index, "equals"):
+        labels = np.asarray(index)
+        counted = type(index).__name__ == "RangeIndex" and np.array_equal(labels, np.arange(len(labels)))
+        if not counted and not np.array_equal(labels, ids):
+            raise InputError(
+                f"{what} has another index than the records; align it first, or pass {what}.to_numpy() to match by "
+                "position"
+            )
+    elif hasattr(given, "equals") and hasattr(given, "get_loc"):
+        raise InputError(f"{what} is an index; give positions (counting from 0) or a mask")
+    return np.asarray(given)
 
 
 def _bits(number: float) -> str:
@@ -99,9 +132,11 @@ class AttributeMeans:
     lower: Floats | None = None
     upper: Floats | None = None
     notes: tuple[str, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     version: str = __version__
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         for name in ("values", "ids", "entropies", "lower", "upper"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
@@ -138,7 +173,13 @@ class AttributeMeans:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {"kind": "attribute means", "people": self.people, "notes": list(self.notes), "version": self.version}
+        header = {
+            "kind": "attribute means",
+            "people": self.people,
+            "notes": list(self.notes),
+            "parameters": dict(self.parameters),
+            "version": self.version,
+        }
         return save_columns(path, header, self._columns())
 
     def summary(self) -> str:
@@ -160,7 +201,7 @@ class AttributeMeans:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw each attribute's mean beside its entropy; returns the axes."""
         if ax is None:
-            ax = new_axes(7, 0.6 * len(self.ids) + 1.2)
+            ax = new_axes(7, min(12, 0.45 * len(self.ids) + 1.2))
         check_axes(ax)
         order = np.argsort(self.values, kind="stable")
         at = np.arange(len(order))
@@ -171,7 +212,9 @@ class AttributeMeans:
         ax.barh(at - 0.2, self.entropies[order], 0.38, color="#bbbbbb", label="entropy, alone")
         ax.set_yticks(at, [str(self.ids[j]) for j in order])
         ax.set_xlabel("bits")
-        ax.set_title(f"What identifies {head_count(self.people)} people: {self.total:.2f} bits in all", loc="left")
+        estimated = "" if self.lower is None else ", estimated"
+        title = f"What identifies {head_count(self.people)} people: {self.total:.2f} bits in all{estimated}"
+        ax.set_title(title, loc="left")
         ax.legend(frameon=False)
         ax.spines[["top", "right"]].set_visible(False)
         return ax
@@ -200,10 +243,12 @@ class AttributeTable:
     shape: Shape = "groups"
     beside: Mapping[str, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     version: str = __version__
 
     def __post_init__(self) -> None:
         _checks.choice("shape", self.shape, get_args(Shape))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         rows, taken = self.rows, {*self.beside, *(f"bits_{name}" for name in self.columns)}
         object.__setattr__(self, "rows", f"{rows} (group)" if rows in taken else rows)
         object.__setattr__(self, "values", frozen(self.values))
@@ -216,7 +261,7 @@ class AttributeTable:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        return f"AttributeTable({len(self)} rows by {self.rows!r}: {', '.join(self.columns)})"
+        return f"AttributeTable({len(self)} rows by {self.rows!r}: {_named(self.columns)})"
 
     def of(self, row: str) -> dict[str, float]:
         """The bits of each attribute in one row."""
@@ -242,6 +287,7 @@ class AttributeTable:
             "columns": list(self.columns),
             "beside": list(self.beside),
             "notes": list(self.notes),
+            "parameters": dict(self.parameters),
             "version": self.version,
         }
         return save_columns(path, header, self._columns())
@@ -273,33 +319,142 @@ class AttributeTable:
 
     def plot(self, ax: "Axes | None" = None, most: int = 30) -> "Axes":
         """Draw the rows as stacked bars, attribute on attribute; a table of interactions as a map. Returns the axes."""
-        if ax is None:
-            ax = new_axes(7.5, 0.32 * min(len(self), most) + 1.6)
-        check_axes(ax)
         if self.shape == "pairs":
             return self._map(ax)
+        if ax is None:
+            ax = new_axes(8, 0.32 * min(len(self), most) + 1.6)
+        check_axes(ax)
         chosen = self._largest(most)[::-1]
         at, left = np.arange(len(chosen)), np.zeros(len(chosen))
-        for j, name in enumerate(self.columns):
-            ax.barh(at, self.values[chosen, j], 0.75, left, color=colour(j), label=name)
-            left += self.values[chosen, j]
+        parts = _stacks(self.values[chosen], self.columns, self.values.mean(axis=0))
+        if "key" in self.beside:
+            parts.append(("the key", "#222222", self.beside["key"][chosen]))
+        for name, colour, bits in parts:
+            ax.barh(at, bits, 0.75, left, color=colour, label=name)
+            left += bits
+        ax.set_ylim(-0.6, len(chosen) - 0.4)
         ax.set_yticks(at, [str(self.ids[i]) for i in chosen])
         ax.set_xlabel("bits that identify a person, on average")
-        ax.set_title("What changes" if self.shape == "changes" else f"By {self.rows}", loc="left")
+        some = f", the largest {len(chosen)} of {len(self):,} groups" if len(chosen) < len(self) else ""
+        ax.set_title("What changes" if self.shape == "changes" else f"By {self.rows}{some}", loc="left")
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         ax.spines[["top", "right"]].set_visible(False)
         return ax
 
-    def _map(self, ax: "Axes") -> "Axes":
+    def _map(self, ax: "Axes | None") -> "Axes":
+        if ax is None:
+            side = min(12.0, 0.6 * len(self) + 2.5)
+            ax = new_axes(side + 1, side)
+        check_axes(ax)
         shown = self.values.copy()
         np.fill_diagonal(shown, np.nan)
-        most = np.nanmax(np.abs(shown)) if len(shown) > 1 else 1.0
+        most = float(np.nanmax(np.abs(shown))) if len(shown) > 1 else 0.0
         image = ax.imshow(shown, cmap="RdBu_r", vmin=-(most or 1.0), vmax=most or 1.0)
+        if len(self) <= 12:
+            for i in range(len(self)):
+                for j in range(len(self)):
+                    if i != j:
+                        dark = "white" if abs(shown[i, j]) > 0.6 * most > 0 else "black"
+                        ax.text(j, i, f"{shown[i, j]:.2f}", ha="center", va="center", fontsize=8, color=dark)
         ax.set_xticks(range(len(self)), self.columns, rotation=45, ha="right")
         ax.set_yticks(range(len(self)), [str(name) for name in self.ids])
-        ax.figure.colorbar(image, ax=ax, label="bits together beyond apart")
+        ax.figure.colorbar(image, ax=ax, label="bits together beyond apart", shrink=0.8)
         ax.set_title("Interaction of attributes", loc="left")
         return ax
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSets:
+    """What every set of attributes tells of everyone: its entropy, its groups, who is unique in it.
+
+    Attributes
+    ----------
+    columns, inside
+        The attributes, and which of them are in each set (sets × attributes).
+    values
+        Joint entropy of each set, in bits: 2 to it is «1 in so many».
+    groups, unique, smallest
+        For each set, how many different groups there are, the share of people who are unique, the smallest group.
+    """
+
+    columns: tuple[str, ...]
+    inside: NDArray[np.bool_]
+    values: Floats
+    groups: Floats
+    unique: Floats
+    smallest: Floats
+    notes: tuple[str, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("inside", "values", "groups", "unique", "smallest"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"AttributeSets({len(self):,} sets of {_named(self.columns)})"
+
+    @property
+    def ids(self) -> NDArray[np.str_]:
+        """The sets by name."""
+        return np.array([" + ".join(np.array(self.columns)[row]) for row in self.inside])
+
+    def of(self, columns: Sequence[str]) -> dict[str, float]:
+        """Entropy, number of groups, unique share and smallest group of one set."""
+        if isinstance(columns, str) or not set(columns) <= set(self.columns):
+            raise InputError(f"columns must be a list of attributes among {_checks.listed(self.columns, 12)}")
+        wanted = np.isin(np.array(self.columns), list(columns))
+        at = np.flatnonzero((self.inside == wanted).all(axis=1))
+        if len(at) == 0:
+            raise InputError("columns names no attribute; without any, everyone is alike")
+        row = int(at[0])
+        return {
+            "entropy": float(self.values[row]),
+            "groups": float(self.groups[row]),
+            "unique": float(self.unique[row]),
+            "smallest": float(self.smallest[row]),
+        }
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        has = {f"has_{name}": self.inside[:, j] for j, name in enumerate(self.columns)}
+        numbers = {"entropy": self.values, "groups": self.groups, "unique": self.unique, "smallest": self.smallest}
+        return {"set": self.ids, **numbers, **has}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a set: its name, entropy, groups, unique, smallest, and a column has_ for each attribute."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "attribute sets",
+            "columns": list(self.columns),
+            "notes": list(self.notes),
+            "parameters": dict(self.parameters),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+    def summary(self, largest: int = 4, count: int = 3) -> str:
+        """For each number of attributes up to ``largest``, the ``count`` sets that make most people unique."""
+        sizes = self.inside.sum(axis=1)
+        lines = []
+        for size in range(1, min(largest, len(self.columns)) + 1):
+            rows = np.flatnonzero(sizes == size)
+            best = rows[np.lexsort((rows, -self.values[rows], -self.unique[rows]))][:count]
+            lines.append("One attribute:" if size == 1 else f"{size} attributes:")
+            lines += [
+                f"  {self.unique[i]:6.1%} unique, 1 in {2.0 ** self.values[i]:,.4g}, smallest group "
+                f"{head_count(self.smallest[i])}: {name}"
+                for i, name in zip(
+                    best, [" + ".join(np.array(self.columns)[self.inside[i]]) for i in best], strict=True
+                )
+            ]
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +482,9 @@ class Groups:
         return len(self.sizes)
 
     def __repr__(self) -> str:
-        return f"Groups({len(self):,} groups by {', '.join(self.attributes)}; {self.unique:.1%} of people are alone)"
+        return (
+            f"Groups({len(self):,} groups by {_named(tuple(self.attributes))}; {self.unique:.1%} of people are alone)"
+        )
 
     @property
     def values(self) -> Floats:
@@ -347,7 +504,7 @@ class Groups:
     @property
     def unique(self) -> float:
         """The share of people who are alone in their group."""
-        return float(self.sizes[self.sizes <= 1].sum() / self.sizes.sum())
+        return share_unique(self.sizes)
 
     def share_below(self, k: float) -> float:
         """The share of people in groups smaller than k."""
@@ -373,7 +530,7 @@ class Groups:
         """How people hide among each other, in words."""
         parts = [f"{self.share_below(k):.1%} in groups of fewer than {k}" for k in SMALL_GROUPS[1:]]
         lines = [
-            f"{head_count(self.sizes.sum())} people in {len(self):,} groups alike in {', '.join(self.attributes)}.",
+            f"{head_count(self.sizes.sum())} people in {len(self):,} groups alike in {_named(tuple(self.attributes))}.",
             f"{self.unique:.1%} of them are unique; {', '.join(parts)}.",
             f"The smallest group has {head_count(self.smallest)}.",
         ]
@@ -392,7 +549,7 @@ class Groups:
         ax.set_ylim(0, 1.02)
         ax.set_xlabel("size of the group")
         ax.set_ylabel("share of people in groups up to this size")
-        ax.set_title(f"{self.unique:.1%} are unique by {', '.join(self.attributes)}", loc="left")
+        ax.set_title(f"{self.unique:.1%} are unique by {_named(tuple(self.attributes))}", loc="left")
         ax.spines[["top", "right"]].set_visible(False)
         return ax
 
@@ -443,8 +600,8 @@ class Uniqueness:
     def __post_init__(self) -> None:
         for name in ("ids", "cells", "cell", "sizes", "entropies", "weights", "lower", "upper", "mean_half"):
             array = getattr(self, name)
-            if array is not None:
-                array = array.view()
+            if array is not None and array.flags.writeable:
+                array = frozen(array) if name == "ids" else array  # the ids are the table's, and shared with it
                 array.setflags(write=False)
                 object.__setattr__(self, name, array)
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
@@ -453,7 +610,7 @@ class Uniqueness:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        return f"Uniqueness({len(self):,} records, {len(self.sizes):,} distinct, by {', '.join(self.columns)})"
+        return f"Uniqueness({len(self):,} records, {len(self.sizes):,} distinct, by {_named(self.columns)})"
 
     @cached_property
     def values(self) -> Floats:
@@ -485,9 +642,11 @@ class Uniqueness:
             if self.weights is None:
                 return np.bincount(self.cell, minlength=len(self.sizes)).astype(np.float64)
             return np.asarray(np.bincount(self.cell, self.weights, minlength=len(self.sizes)), np.float64)
-        given = np.asarray(records)
+        given = _in_our_order(records, self.ids, "records")
         if given.dtype == bool and given.shape != (len(self),):
             raise InputError(f"records: the mask has shape {given.shape} for {len(self)} records")
+        if given.shape == (0,):
+            raise InputError("records: nobody is chosen")
         if given.dtype.kind not in "biu" or given.ndim != 1:
             raise InputError("records must be a Boolean mask or positions of records")
         at = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
@@ -509,7 +668,18 @@ class Uniqueness:
         lower = upper = None
         if self.mean_half is not None and records is None:
             lower, upper = np.maximum(values - self.mean_half, 0.0), values + self.mean_half
-        return AttributeMeans(values, np.array(self.columns), self.entropies, float(people.sum()), lower, upper)
+        return AttributeMeans(
+            values, np.array(self.columns), self.entropies, float(people.sum()), lower, upper,
+            self._notes(whole=records is None), self._how(),
+        )  # fmt: skip
+
+    def _how(self) -> dict[str, Parameter]:
+        return {"method": self.method, **self.parameters, **({} if self.seed is None else {"seed": self.seed})}
+
+    def _notes(self, whole: bool = False) -> tuple[str, ...]:
+        if self.lower is None or whole:
+            return self.notes
+        return (*self.notes, "an interval is given for each person and for the mean over everyone, and not here")
 
     def by(self, group: object, coarsen: object = "as it is") -> AttributeTable:
         """Means for each group of people: by a column of the table, or by one entry a record.
@@ -524,7 +694,7 @@ class Uniqueness:
                 )
             name, coded = group, self.asked.groups(group, coarsen)
         else:
-            name, coded = "group", _codes_of(group, len(self))
+            name, coded = getattr(group, "name", None) or "group", _codes_of(group, self.ids)
         codes, names = coded
         weights = np.ones(len(self)) if self.weights is None else self.weights
         people = np.bincount(codes, weights, minlength=len(names))
@@ -534,14 +704,10 @@ class Uniqueness:
                 for j in range(len(self.columns))
             ]
         )
-        alone = np.bincount(codes, weights * (self.sizes[self.cell] <= 1), minlength=len(names)) / people
+        unique = self.sizes[self.cell] <= UNIQUE_UP_TO
+        alone = np.bincount(codes, weights * unique, minlength=len(names)) / people
         beside = {"people": people, "share": people / people.sum(), "unique": alone}
-        return AttributeTable(values, names, self.columns, name, "groups", beside, self._estimated())
-
-    def _estimated(self) -> tuple[str, ...]:
-        return (
-            () if self.lower is None else ("values were sampled; intervals are given for the mean over everyone only",)
-        )
+        return AttributeTable(values, names, self.columns, name, "groups", beside, self._notes(), self._how())
 
     def _need_asked(self, what: str) -> Asked:
         if self.asked is None:
@@ -550,13 +716,19 @@ class Uniqueness:
 
     def entropy(self, columns: Sequence[str]) -> float:
         """Joint entropy of these attributes, in bits: how much they tell together, on average."""
-        sizes = self.groups(columns).sizes
-        share = sizes / sizes.sum()
-        return float(abs(-(share * np.log2(share)).sum()))
+        return engine.entropy(self.groups(columns).sizes)
 
     def groups(self, columns: Sequence[str] | None = None) -> Groups:
         """The groups of people alike in these attributes (all, if left out): who is unique, how small groups are."""
-        return self._need_asked("groups").alike(self.columns if columns is None else columns)
+        return self._need_asked("groups").alike(columns)
+
+    def sets(self) -> AttributeSets:
+        """What every set of attributes tells: entropy, groups, the share of people who are unique, the smallest group.
+
+        There are 2^d of them. ``sets().summary()`` names the sets of one, two, three, … attributes that make most
+        people unique.
+        """
+        return replace(self._need_asked("sets").sets(), parameters=self._how())
 
     def interactions(self, records: object = None) -> AttributeTable:
         """Shapley interaction index of each pair of attributes: bits they tell together beyond apart.
@@ -565,13 +737,12 @@ class Uniqueness:
         together repeat each other. For ``records`` (a mask, or positions) whose combinations are unusual it can be.
         """
         found = self._need_asked("interactions").interactions(self._people(records))
-        notes = (
+        over_everyone = (
             "bits that two attributes tell together beyond apart; over everyone never more than 0, for they can only "
             "repeat each other",
         )
-        return AttributeTable(
-            found, np.array(self.columns), self.columns, "attribute", "pairs", notes=notes if records is None else ()
-        )
+        notes = (*self.notes, *(over_everyone if records is None else ()))
+        return replace(found, notes=notes, parameters=self._how())
 
     def compare(
         self, coarsen: Mapping[str, object] | None = None, drop: Sequence[str] = (), key: bool = False
@@ -581,22 +752,31 @@ class Uniqueness:
         ``coarsen`` names for each attribute one way to make it coarser or a tuple of several, tried one at a time:
         ``compare(coarsen={"age": (5, 10, 25), "zip": "county"}, drop=["race"], key=True)``. A dropped attribute tells
         nothing; with a database key (a row number, say, formula 11) everyone is unique, and other attributes lose what
-        the key tells before them.
+        the key tells before them. In a result that is coarsened already, the others stay so.
         """
-        return self._need_asked("compare").compare(coarsen or {}, drop, key)
+        return replace(self._need_asked("compare").compare(coarsen or {}, drop, key), parameters=self._how())
+
+    def changes(self, drop: Sequence[str] = (), key: bool = False) -> AttributeTable:
+        """What the coarsening of this result has changed: means without it, with each part of it, and with all.
+
+        Then what dropping attributes, and a key, would change beside it. (A measurement, which cannot be taken as it
+        is, stays coarse in all rows.)
+        """
+        return replace(self._need_asked("changes").changes(drop, key), parameters=self._how())
 
     def summary(self, count: int = 5) -> str:
         """What identifies whom, in words."""
         means = self.mean()
         number = head_count(means.people)
-        unique = float(self._people(None)[self.sizes <= 1].sum() / means.people)
-        told = "records" if self.weights is None else "people (by weight)"
-        rest = len(self.columns) == 1
+        unique = float(self._people(None)[self.sizes <= UNIQUE_UP_TO].sum() / means.people)
+        what = "record" if self.weights is None else "people (by weight)"
+        plural = "s" if self.weights is None and means.people != 1 else ""
+        different = len(self.sizes) if (self.sizes > UNIQUE_UP_TO).any() else means.people
+        verb = "It tells" if len(self.columns) == 1 else "Together they tell"
         lines = [
-            f"{number} {told}, {len(self.sizes):,} different by {', '.join(self.columns)}.",
-            f"{'It tells' if rest else 'Together they tell'} {means.total:.2f} bits of the {np.log2(means.people):.2f} "
-            f"that single out one of {number}: a person is narrowed down to {one_in(means.total)}, on average; "
-            f"{unique:.1%} are unique.",
+            f"{number} {what}{plural}, {head_count(different)} different by {_named(self.columns)}.",
+            f"{verb} {means.total:.2f} bits of the {np.log2(means.people):.2f} that single out one of {number}: a "
+            f"person is narrowed down to {one_in(means.total)}, on average; {unique:.1%} are unique.",
             means.summary(),
         ]
         if self.mean_half is not None:
@@ -604,17 +784,25 @@ class Uniqueness:
                 f"Sampled: {self.parameters.get('permutations'):,} orders of the attributes; intervals cover with "
                 f"probability {self.parameters.get('confidence')}."
             )
-        totals = self.totals
-        if count > 0 and (totals > totals.max() - 1e-9).sum() <= 4 * count:  # where many are alike, none stands out
-            top = np.argsort(-totals, kind="stable")[:count]
-            lines.append("Easiest to find (bits, and the attribute that tells most):")
-            for i in top:
-                j = int(self.cells[self.cell[i]].argmax())
-                lines.append(
-                    f"  {self.ids[i]!s}: {totals[i]:.2f}, shared by {head_count(self.sizes[self.cell[i]])}; "
-                    f"{self.columns[j]} {self.cells[self.cell[i], j]:.2f}"
-                )
+        if count > 0 and means.total > 0:
+            lines += self._easiest(count)
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def _easiest(self, count: int) -> list[str]:
+        """Those who stand out most; where many are equally easy to find, some of them."""
+        totals = self.totals
+        top = np.argsort(-totals, kind="stable")[:count]
+        equal = int((totals > totals.max() - 1e-9).sum())
+        lines = ["Easiest to find (bits, and the attribute that tells most):"]
+        if equal > count:
+            lines = [f"Easiest to find are {equal:,} equally, such as (bits, and the attribute that tells most):"]
+        for i in top:
+            j = int(self.cells[self.cell[i]].argmax())
+            lines.append(
+                f"  {self.ids[i]!s}: {totals[i]:.2f}, shared by {head_count(self.sizes[self.cell[i]])}; "
+                f"{self.columns[j]} {self.cells[self.cell[i], j]:.2f}"
+            )
+        return lines
 
     def plot(self, ax: "Axes | None" = None, most: int = 1500) -> "Axes":
         """Draw one stacked bar a person, ordered by total (of many, every so many-th person); returns the axes."""
@@ -626,13 +814,12 @@ class Uniqueness:
         order = np.argsort(totals, kind="stable")[::step]
         edges = np.arange(len(order) + 1)
         below = np.zeros(len(order))
-        by_mean = np.argsort(-self.mean().values, kind="stable")
-        for j in by_mean:
-            above = below + self.cells[self.cell[order], j]
-            ax.stairs(above, edges, baseline=below, fill=True, color=colour(int(j)), label=self.columns[j])
+        for name, colour, bits in _stacks(self.cells[self.cell[order]], self.columns, self.mean().values):
+            above = below + bits
+            ax.stairs(above, edges, baseline=below, fill=True, color=colour, label=name)
             below = above
         ax.set_xlim(0, len(order))
-        ax.set_xlabel("people" if step == 1 else f"people, every {step:,}th", labelpad=4)
+        ax.set_xlabel("people, by total" if step == 1 else f"one in {step:,} people, by total", labelpad=4)
         ax.set_ylabel("bits")
         ax.set_title(f"What makes each of {len(self):,} people unique", loc="left")
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
@@ -676,10 +863,15 @@ class Uniqueness:
         return save_columns(path, header, self._columns())
 
 
-def _codes_of(group: object, n: int) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
-    given = np.asarray(group)
-    if given.shape != (n,):
-        raise InputError(f"by: give the name of a column or one entry for each of the {n} records, got {given.shape}")
+def _named(columns: Sequence[str]) -> str:
+    """Names in a row; one with a comma in it is quoted."""
+    return ", ".join(f"'{name}'" if "," in name else name for name in columns)
+
+
+def _codes_of(group: object, ids: NDArray[np.generic]) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
+    given = _in_our_order(group, ids, "group")
+    if given.shape != ids.shape:
+        raise InputError(f"by: give the name of a column or one entry for each of the {len(ids)} records")
     names, codes = np.unique(given.astype(np.str_), return_inverse=True)
     return codes.astype(np.int32), names
 
@@ -728,6 +920,7 @@ def load_attribute_means(header: Mapping[str, Any], columns: Mapping[str, NDArra
         _floats(columns["entropy"]),
         float(header["people"]),
         notes=tuple(map(str, header["notes"])),
+        parameters=header["parameters"],
         version=str(header["version"]),
         **limits,
     )
@@ -744,6 +937,7 @@ def load_attribute_table(header: Mapping[str, Any], columns: Mapping[str, NDArra
         header["shape"],
         {name: _floats(columns[name]) for name in header["beside"]},
         tuple(map(str, header["notes"])),
+        header["parameters"],
         str(header["version"]),
     )
 
@@ -756,4 +950,20 @@ def load_groups(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.gene
         {name: columns[name].astype(np.str_) for name in names},
         tuple(map(str, header["notes"])),
         str(header["version"]),
+    )
+
+
+def load_attribute_sets(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> AttributeSets:
+    """The sets that :meth:`AttributeSets.save` wrote."""
+    names = tuple(map(str, header["columns"]))
+    return AttributeSets(
+        names,
+        np.column_stack([columns[f"has_{name}"].astype(bool) for name in names]),
+        _floats(columns["entropy"]),
+        _floats(columns["groups"]),
+        _floats(columns["unique"]),
+        _floats(columns["smallest"]),
+        notes=tuple(map(str, header["notes"])),
+        parameters=header["parameters"],
+        version=str(header["version"]),
     )

@@ -6,7 +6,8 @@ revealed. Reference: Seiler, Mase & Owen, What makes you unique? (SPEC §8).
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,10 +18,21 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Progress, in_order, thread_count
-from datassay.data import Table, bytes_in_memory, column_names, missing_column, read_distinct, read_table
+from datassay.data import Table, bytes_in_memory, column_names, frame_columns, missing_column, read_distinct, read_table
 from datassay.identity import engine
-from datassay.identity.counting import MISSING_LEVEL, Cells, Coarsening, MissingValues, code, distinct
-from datassay.identity.result import AttributeTable, Groups, Uniqueness
+from datassay.identity.counting import (
+    AS_IT_IS,
+    MISSING_LEVEL,
+    PERIODS,
+    Cells,
+    Coarsening,
+    MissingValues,
+    code,
+    distinct,
+    share_unique,
+    told,
+)
+from datassay.identity.result import AttributeSets, AttributeTable, Groups, Uniqueness
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
@@ -76,15 +88,16 @@ class Way:
     memory: int
     progress: Progress
 
-    def means(self, cells: Cells, key: bool = False) -> Floats:
-        """Mean value of each attribute; with a key among them, that comes last."""
-        if self.exact:
-            run = {"n_jobs": self.n_jobs, "memory": self.memory, "progress": self.progress}
-            _, sets = engine.exact(cells, cells.weights, key=False, values=False, **run)  # type: ignore[arg-type]
-            found = sets.means(len(cells.columns), key)
-        else:
-            found = self.sample(cells).mean
-        return np.append(found, np.log2(cells.weights.sum()) - found.sum()) if key else found
+    def means(self, cells: Cells) -> Floats:
+        """Mean value of each attribute."""
+        return self.sets(cells).means(len(cells.columns)) if self.exact else self.sample(cells).mean
+
+    def sets(self, cells: Cells, people: Floats | None = None) -> engine.SetTable:
+        """What every set of attributes tells of everyone, or of these people of each cell."""
+        given = cells.weights if people is None else people
+        return engine.exact(
+            cells, given, key=False, values=False, n_jobs=self.n_jobs, memory=self.memory, progress=None
+        )[1]
 
     def sample(self, cells: Cells) -> engine.Sampled:
         """Estimates from random orders."""
@@ -108,7 +121,7 @@ def _ask(
     missing: str,
     weights: object,
     n_jobs: int | None,
-    read: "Reading | None" = None,
+    read: Reading | None = None,
     memory: int = MEMORY,
 ) -> Question:
     """Check what was asked, and bring the table."""
@@ -116,71 +129,84 @@ def _ask(
     read = read or Reading()
     if isinstance(columns, str):
         raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
-    if isinstance(weights, str) and columns is not None and weights in columns:
-        raise InputError(f"{weights!r} is the weight and cannot be an attribute as well")
     if coarsen is not None and not isinstance(coarsen, Mapping):
         raise InputError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
+    coarsen = dict(coarsen or {})
+    if columns is not None:
+        if isinstance(weights, str) and weights in columns:
+            raise InputError(f"{weights!r} is the weight and cannot be an attribute as well")
+        if read.id is not None and read.id in columns:
+            raise InputError(f"{read.id!r} is the id and cannot be an attribute as well")
+        _must_be_among(coarsen, columns, "coarsen: ")
     thread_count(n_jobs)
     if isinstance(table, Table):
         if read != Reading():
             raise InputError("id, categorical and carry say how a file or frame is read; a table is read already")
         data = table
     else:
-        others = [how for how in (coarsen or {}).values() if isinstance(how, str)]
-        data, weights = _bring(table, columns, others, weights, read, memory)
+        data, weights = _bring(table, columns, coarsen, weights, read, memory)
     weight = weights if isinstance(weights, str) else None
     chosen = tuple(name for name in data.features if name != weight) if columns is None else tuple(columns)
     if not chosen:
         raise InputError(f"{data.name} has no attributes to look at; name them with columns")
-    for name in (*chosen, *(coarsen or {})):
+    for name in chosen:
         if name not in data.columns:
             raise InputError(f"{data.name}: {missing_column(name, data.columns)}")
     twice = [name for name in chosen if chosen.count(name) > 1]
     if twice:
         raise InputError(f"columns names {twice[0]!r} more than once")
-    for name in coarsen or {}:
-        if name not in chosen:
-            raise InputError(f"coarsen: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
-    return Question(data, chosen, dict(coarsen or {}), missing, _weights(data, weights), n_jobs)  # type: ignore[arg-type]
+    _must_be_among(coarsen, chosen, "coarsen: ")
+    return Question(data, chosen, coarsen, missing, _weights(data, weights), n_jobs)  # type: ignore[arg-type]
+
+
+def _must_be_among(names: Iterable[str], attributes: Sequence[str], what: str = "") -> None:
+    for name in names:
+        if name not in attributes:
+            raise InputError(f"{what}{name!r} is not among the attributes {_checks.listed(attributes, 12)}")
 
 
 def _bring(
     source: object,
     columns: Sequence[str] | None,
-    others: Sequence[str],
+    coarsen: Mapping[str, Coarsening],
     weights: object,
     read: Reading,
     memory: int,
 ) -> tuple[Table, object]:
     """Read a file or a frame; of a file too large for memory, its distinct rows with a count."""
     options: dict[str, Any] = {"text": "categorical", "id": read.id, "categorical": list(read.categorical)}
+    weight = weights if isinstance(weights, str) else None
+    periods = set(PERIODS)
+    others = [how for how in coarsen.values() if isinstance(how, str) and how not in periods]
+    named = [*(columns or ()), *others, *read.carry, *read.categorical, *([] if weight is None else [weight])]
     if not isinstance(source, str | os.PathLike):
+        if columns is not None:  # the others stay at hand, but need not be fit to use
+            options["ignore"] = [name for name in frame_columns(source) if name not in {*named, read.id}]
         return read_table(source, **options), weights
-    wanted = None
-    if columns is not None:
-        named = [*columns, *others, *read.carry, *read.categorical, *([weights] if isinstance(weights, str) else [])]
-        wanted = list(dict.fromkeys(named))
+    wanted = None if columns is None else list(dict.fromkeys(named))
     if bytes_in_memory(source, wanted) <= memory:
         return read_table(source, columns=wanted, **options), weights
-    if weights is not None and not isinstance(weights, str):
+    if weights is not None and weight is None:
         raise InputError(f"{Path(source).name} is counted on disk; name the column of the weights")
-    weight = weights if isinstance(weights, str) else None
-    listed = None if wanted is None else [name for name in wanted if name != weight]
+    present = column_names(source) if wanted is None else wanted
+    count = COUNT
+    while count in present:
+        count = f"({count})"
     aside = {read.id, weight}
     counted = read_distinct(
         source,
-        listed if read.id is None else [name for name in listed or column_names(source) if name not in aside],
-        count=COUNT,
+        None if wanted is None and aside == {None} else [name for name in present if name and name not in aside],
+        count=count,
         weight=weight,
         categorical=list(read.categorical),
-        memory=memory,
+        memory=max(memory, 2**26),
     )
-    people = float(counted[COUNT].astype(np.float64).sum())
+    people = float(counted[count].astype(np.float64).sum())
     note = (
         f"{Path(source).name} was counted on disk: its {people:,.6g} people are {len(counted):,} distinct rows, and "
         "each record here is one of these, with its count as weight"
     )
-    return replace(counted, notes=(*counted.notes, note)), COUNT
+    return replace(counted, notes=(note,)), count
 
 
 def _weights(table: Table, weights: object) -> Floats | None:
@@ -206,17 +232,20 @@ def _weights(table: Table, weights: object) -> Floats | None:
             f"weights must be positive: row {row} (counting from 0) has {found[row]:g}; leave out rows that count for "
             "nobody"
         )
+    if found.max() > 2**53 / len(found):
+        raise InputError("weights are too large: beyond 2**53 people are not counted exactly; scale them down")
     return found
 
 
 def _count(question: Question) -> Counted:
     """Find the distinct rows."""
-    table, notes = question.table, list(question.table.notes)
+    table = question.table
+    notes = [note for note in table.notes if _concerns(note, question.columns)]
     noted: list[list[str]] = [[] for _ in question.columns]
 
     def task(at: range) -> Any:
         name = question.columns[at.start]
-        how = question.coarsen.get(name, "as it is")
+        how = question.coarsen.get(name, AS_IT_IS)
         return code(table, name, how, noted[at.start])
 
     each = [range(j, j + 1) for j in range(len(question.columns))]
@@ -238,8 +267,20 @@ def _count(question: Question) -> Counted:
         n = len(kept)
     elif absent:
         notes.append(f"missing values of {_checks.listed(absent)} are a value of their own, {MISSING_LEVEL}")
+    keys = [name for name, attribute in zip(question.columns, coded, strict=True) if len(attribute.names) == n > 1]
+    if keys:
+        notes.append(f"{_checks.listed(keys)} differs from row to row, and by itself tells everyone apart")
+    if weights is not None and weights.min() < 1:
+        notes.append("some weights are below 1: people are counted by weight, and unique means a weight of at most 1")
     cells, cell = distinct(question.columns, coded, n, weights)
     return Counted(cells, cell, kept, weights, tuple(notes))
+
+
+def _concerns(note: str, columns: Sequence[str]) -> bool:
+    """Whether a note made when the table was read is about what is asked: the attributes, or the table as a whole."""
+    about = re.match(r"column '(.*?)' of ", note)
+    aside = note.endswith(("is set aside", "name it as id"))  # not so here: attributes are used as they are
+    return about is None or (about[1] in columns and not aside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,76 +301,112 @@ class Asked:
             found = found.of_rows(self.counted.kept)
         return found.codes, found.names
 
-    def alike(self, columns: Sequence[str]) -> Groups:
+    def alike(self, columns: Sequence[str] | None) -> Groups:
         """The groups alike in these attributes."""
-        return _alike(self.counted, columns)
+        return _alike(self.counted, self.question.columns if columns is None else columns)
 
-    def interactions(self, people: Floats) -> Floats:
+    def interactions(self, people: Floats) -> AttributeTable:
         """Interaction indices averaged over these people of each cell."""
-        cells = self.counted.cells
-        _, sets = engine.exact(
-            cells, people, key=False, values=False, n_jobs=self.way.n_jobs, memory=self.way.memory, progress=None
-        )
-        return sets.interactions(len(cells.columns))
+        columns = self.question.columns
+        if not self.way.exact and int((self.counted.cells.levels > 1).sum()) > engine.MOST_EXACT:
+            raise InputError(f"interactions are exact, and for at most {engine.MOST_EXACT} attributes that vary")
+        found = self.way.sets(self.counted.cells, people).interactions(len(columns))
+        return AttributeTable(found, np.array(columns), columns, "attribute", "pairs")
+
+    def sets(self) -> AttributeSets:
+        """What every set of attributes tells."""
+        columns = self.question.columns
+        if len(columns) > engine.MOST_EXACT:
+            raise InputError(f"there are 2^{len(columns)} sets of {len(columns)} attributes; 2^20 is the most")
+        found = self.way.sets(self.counted.cells)
+        masks = np.arange(1, 2 ** len(columns))
+        at = np.zeros(len(masks), np.int64)
+        for bit, j in enumerate(found.members):
+            at |= ((masks >> j) & 1) << bit
+        inside = (masks[:, None] >> np.arange(len(columns)) & 1).astype(bool)
+        return AttributeSets(
+            columns, inside, found.entropy[at], found.groups[at], found.unique[at], found.smallest[at],
+            self.counted.notes,
+        )  # fmt: skip
 
     def compare(self, coarsen: Mapping[str, object], drop: Sequence[str], key: bool) -> AttributeTable:
-        """Means after changes of the data."""
+        """Means after changes of the data, each by itself."""
+        if not isinstance(coarsen, Mapping):
+            raise InputError(f"coarsen must map attributes to how they are made coarser, got {type(coarsen).__name__}")
+        here = self.question.coarsen
+        changes: dict[str, Mapping[str, Any]] = {"as coarsened" if here else AS_IT_IS: here}
+        for name, ways in coarsen.items():
+            for how in ways if isinstance(ways, tuple) else (ways,):
+                changes[f"{name}: {told(how)}"] = {**here, name: how}
+        changes |= self._dropped(drop)
+        return self._table(changes, [*coarsen, *drop], key)
+
+    def changes(self, drop: Sequence[str], key: bool) -> AttributeTable:
+        """What the coarsening asked for changes, attribute by attribute and all together; then dropping, and a key."""
+        here = self.question.coarsen
+        needed = {name: how for name, how in here.items() if not self._can_be_told(name)}
+        rows: dict[str, Mapping[str, Any]] = {}
+        if len(needed) < len(here):
+            rows[", ".join([AS_IT_IS, *(f"{name}: {told(how)}" for name, how in needed.items())])] = needed
+            if len(here) - len(needed) > 1:
+                for name, how in here.items():
+                    if name not in needed:
+                        rows[f"{name}: {told(how)}"] = {**needed, name: how}
+        rows[", ".join(f"{name}: {told(how)}" for name, how in here.items()) or AS_IT_IS] = here
+        return self._table(rows | self._dropped(drop), drop, key)
+
+    def _can_be_told(self, name: str) -> bool:
+        """Whether an attribute can be taken as it is: a measurement cannot."""
+        try:
+            code(self.question.table, name, AS_IT_IS, [])
+        except InputError:
+            return False
+        return True
+
+    def _dropped(self, drop: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         if isinstance(drop, str):
             raise InputError(f"drop must be a list of attributes, got the single string {drop!r}")
-        changes: list[tuple[str, str, Any]] = []
-        for name, ways in coarsen.items():
-            several = ways if isinstance(ways, tuple) else (ways,)
-            changes += [(f"{name}: {_told(how)}", name, how) for how in several]
-        changes += [(f"{name}: dropped", name, None) for name in drop]
+        return {f"{name}: dropped": {**self.question.coarsen, name: None} for name in drop}
+
+    def _table(self, changes: Mapping[str, Mapping[str, Any]], named: Sequence[str], key: bool) -> AttributeTable:
+        """Means for each way to coarsen, and for the question as it stands with a key."""
         columns = self.question.columns
-        for _, name, _ in changes:
-            if name not in columns:
-                raise InputError(f"{name!r} is not among the attributes {_checks.listed(columns, 12)}")
-        rows, notes = ["as coarsened" if self.question.coarsen else "as it is"], list[str]()
-        cells = [self.counted.cells]
-        for title, name, how in changes:
-            counted = _count(replace(self.question, coarsen={**self.question.coarsen, name: how}))
-            notes += [note for note in counted.notes if note not in self.counted.notes]
-            rows.append(title)
-            cells.append(counted.cells)
-        quiet = replace(self.way, progress=None)
-        values = [quiet.means(some) for some in cells]
-        beside = {
-            "total": [float(row.sum()) for row in values],
-            "unique": [float(some.weights[some.weights <= 1].sum() / some.weights.sum()) for some in cells],
-        }
+        _must_be_among(named, columns)
         if key:
             _check_key(self.counted, self.way.exact)
-            with_key = quiet.means(cells[0], key=True)
+        notes: list[str] = list(self.counted.notes)
+        values, totals, unique = [], [], []
+        for coarsen in changes.values():
+            same = coarsen == self.question.coarsen
+            counted = self.counted if same else _count(replace(self.question, coarsen=coarsen))
+            notes += counted.notes
+            values.append(self.way.means(counted.cells))
+            totals.append(float(values[-1].sum()))
+            unique.append(share_unique(counted.cells.weights))
+        beside = {"total": totals, "unique": unique}
+        rows = list(changes)
+        if key:
+            cells = self.counted.cells
             rows.append("with a database key")
-            values.append(with_key[:-1])
-            beside["total"].append(float(with_key.sum()))
-            beside["unique"].append(1.0)
-            beside["key"] = [0.0] * (len(rows) - 1) + [float(with_key[-1])]
+            values.append(self.way.sets(cells).means(len(columns), key=True))
+            totals.append(float(np.log2(cells.weights.sum())))
+            unique.append(1.0)
+            beside["key"] = [0.0] * (len(rows) - 1) + [totals[-1] - float(values[-1].sum())]
+        if not self.way.exact:
+            notes.append("the rows are estimates from random orders of the attributes")
         return AttributeTable(
             np.array(values), np.array(rows), columns, "change", "changes",
             {name: np.array(column) for name, column in beside.items()}, tuple(dict.fromkeys(notes)),
         )  # fmt: skip
 
 
-def _told(how: object) -> str:
-    """A way to make an attribute coarser (or to leave it), in few words."""
-    if how is None:
-        return "one bucket"
-    if isinstance(how, Mapping):
-        return "renamed"
-    if isinstance(how, Sequence) and not isinstance(how, str):
-        return f"cut at {', '.join(f'{edge:g}' for edge in how)}"
-    return f"{how:g}" if isinstance(how, int | float) else str(how)
-
-
 def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
     if isinstance(columns, str):
         raise InputError(f"columns must be a list of attributes, got the single string {columns!r}")
     cells = counted.cells
-    for name in columns:
-        if name not in cells.columns:
-            raise InputError(f"{name!r} is not among the attributes {_checks.listed(cells.columns, 12)}")
+    _must_be_among(columns, cells.columns)
+    if not columns:
+        raise InputError("columns names no attribute; without any, everyone is alike")
     some, _ = cells.project([cells.columns.index(name) for name in dict.fromkeys(columns)])
     order = np.argsort(some.weights, kind="stable")
     shared = {name: some.names[j][some.codes[j, order]] for j, name in enumerate(some.columns)}
@@ -338,7 +415,11 @@ def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
 
 def _check_key(counted: Counted, exact: bool) -> None:
     if not exact:
-        raise InputError(f"key: the effect of a key is exact and for at most {engine.MOST_EXACT} attributes")
+        raise InputError(
+            f"key: what a key changes is told exactly, for at most {engine.MOST_EXACT} attributes, and not from samples"
+        )
+    if KEY in counted.cells.columns:
+        raise InputError(f"key: there is an attribute {KEY!r} already; rename it")
     if counted.weights is not None and counted.weights.min() < 1:
         raise InputError("key: a key tells single people apart, and a weight below 1 is less than one person")
 
@@ -403,21 +484,21 @@ def uniqueness_shapley(
         The attributes; all features of the table if left out.
     coarsen
         How finely attributes are known, by column: a number (bins of that width; of categories, that many leading
-        characters), a list of cut points, the name of a column to take its place, a mapping of categories to coarser
-        ones, or None for one value.
+        characters), a list of cut points, "year" or "month" of a date, the name of a column to take its place, a
+        mapping of values to coarser ones, or None for one value.
     missing
         ``"value"``: a missing value is a value of its own. ``"exclude"``: rows that lack one are left out.
     weights
         A weight for each row, or the column that holds it: a row of weight 3 stands for three people.
     key
-        Add a database key, such as a row number, as one more attribute "(key)", by formula (11).
+        Add a database key, such as a row number, as one more attribute "(key)", by formula (11): everyone is unique.
     method
         ``"exact"`` (at most 20 attributes that vary) or ``"sampled"``: random orders of the attributes, and intervals.
         Left out: exact up to 20, sampled beyond.
     permutations, tolerance, seconds
-        Sampling: how many orders to draw (whole rounds of as many as there are attributes); or until the intervals of
-        the attributes' means are at most ± ``tolerance`` bits (0.02, if nothing is said), or until the time is over.
-        The number drawn is in ``parameters``; drawing as many with the same seed gives the same numbers.
+        Sampling: how many orders to draw, in rounds of as many as there are attributes, and at least 16 rounds; or
+        until the intervals of the attributes' means are at most ± ``tolerance`` bits (0.02, if nothing is said), or
+        until the time is over. The number drawn is in ``parameters``; as many with the same seed are the same numbers.
     confidence
         Probability that an interval covers, each by itself.
     seed
@@ -428,7 +509,8 @@ def uniqueness_shapley(
     n_jobs
         Threads; all cores if left out. They do not change the numbers.
     memory
-        Bytes that may be used; what would need more is refused beforehand, with the number.
+        Bytes that the calculation may use beside the table; what would need more is refused beforehand, with the
+        number, and a file of that size is counted on disk.
     progress
         True for a bar on standard error, or a function of (done, of how many).
 
@@ -482,13 +564,11 @@ def uniqueness_shapley(
     way = Way(exact, permutations, tolerance, seconds, confidence, seed, n_jobs, memory, progress)
     if key:
         _check_key(counted, exact)
-    entropies = np.array(
-        [engine.entropy_of(cells.codes[j], int(cells.levels[j]), cells.weights) for j in range(len(cells.columns))]
-    )
+    entropies, sizes = engine.entropies(cells), cells.weights
     parameters: dict[str, Parameter] = {
         "missing": missing,
         "weights": weights if isinstance(weights, str) else None if question.weights is None else "given",
-        **{f"coarsen {name}": _told(how) for name, how in question.coarsen.items()},
+        **{f"coarsen {name}": told(how) for name, how in question.coarsen.items()},
     }
     names, notes = cells.columns, counted.notes
     sampled: dict[str, Any] = {}
@@ -499,7 +579,7 @@ def uniqueness_shapley(
         if key:
             total = np.log2(cells.weights.sum())
             values = np.column_stack([values, total - values.sum(axis=1)])
-            names, entropies = (*names, KEY), np.append(entropies, total)
+            names, entropies, sizes = (*names, KEY), np.append(entropies, total), np.ones(len(sizes))
     else:
         found = way.sample(cells)
         values = found.values
@@ -521,7 +601,7 @@ def uniqueness_shapley(
         ids=question.table.ids if counted.kept is None else question.table.ids[counted.kept],
         cells=values,
         cell=counted.cell,
-        sizes=cells.weights,
+        sizes=sizes,
         entropies=entropies,
         weights=counted.weights,
         method="uniqueness_shapley" if exact else "uniqueness_shapley, sampled",

@@ -49,13 +49,12 @@ from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKi
 from datassay.results import (
     FrameKind,
     Parameter,
-    check_new_folder,
     frozen,
     make_frame,
     new_axes,
     save_columns,
-    usual_mode,
     value_of,
+    write_folder,
 )
 from datassay.value import Game, Weights, make_game, shapley_total
 
@@ -182,14 +181,9 @@ class PrivateValues:
         Nothing in it depends on anybody else's record but through the guarantee. The folder must be new or empty; it
         appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
         """
-        target = Path(folder)
-        check_new_folder(target)
-        import shutil
-        import tempfile
-
         promise = {"method": self.method, "guarantee": self.guarantee.to_dict(), "version": self.version}
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        try:
+
+        def write(temporary: Path) -> None:
             with Bar(progress, len(self), "owners") as report:
                 for id, value in zip(self.ids.tolist(), self.values.tolist(), strict=True):
                     # The id as text: whether ids are numbers depends on everybody's.
@@ -197,11 +191,8 @@ class PrivateValues:
                     with (temporary / _file_name(id)).open("x", encoding="utf-8") as file:
                         file.write(told)
                     report(1)
-            usual_mode(temporary, 0o777)
-            temporary.replace(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        return target
+
+        return write_folder(folder, write)
 
 
 def _file_name(id: object) -> str:
