@@ -203,7 +203,7 @@ def _bring(
     )
     people = float(counted[count].astype(np.float64).sum())
     note = (
-        f"{Path(source).name} was counted on disk: its {people:,.6g} people are {len(counted):,} distinct rows, and "
+        f"{Path(source).name} was counted on disk: its {people:,.0f} people are {len(counted):,} distinct rows, and "
         "each record here is one of these, with its count as weight"
     )
     return replace(counted, notes=(note,)), count
