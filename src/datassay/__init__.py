@@ -48,8 +48,12 @@ if TYPE_CHECKING:
         AttributeSets,
         AttributeTable,
         Groups,
+        Risk,
+        RiskShapley,
         Uniqueness,
         group_sizes,
+        reidentification_risk,
+        reidentification_shapley,
         uniqueness_shapley,
     )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
@@ -87,7 +91,10 @@ _ROOMS = {
         "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_distinct read_table voters"
     ),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
-    "identity": "AttributeMeans AttributeSets AttributeTable Groups Uniqueness group_sizes uniqueness_shapley",
+    "identity": (
+        "AttributeMeans AttributeSets AttributeTable Groups Risk RiskShapley Uniqueness group_sizes "
+        "reidentification_risk reidentification_shapley uniqueness_shapley"
+    ),
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
         "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
@@ -123,6 +130,8 @@ __all__ = [
     "NoisyCounts",
     "Onion",
     "PrivateValues",
+    "Risk",
+    "RiskShapley",
     "Table",
     "Tuning",
     "Uniqueness",
@@ -151,6 +160,8 @@ __all__ = [
     "private_tknn_shapley",
     "read_distinct",
     "read_table",
+    "reidentification_risk",
+    "reidentification_shapley",
     "removal_curve",
     "self_shapley",
     "self_waka",

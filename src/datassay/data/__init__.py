@@ -3,7 +3,7 @@
 from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
-from datassay.data.reading import bytes_in_memory, column_names, frame_columns, read_distinct, read_table
+from datassay.data.reading import as_table, bytes_in_memory, column_names, frame_columns, read_distinct, read_table
 from datassay.data.simulate import census, truth, voters
 from datassay.data.table import Column, Table, missing_column
 
@@ -16,6 +16,7 @@ __all__ = [
     "Inputs",
     "Table",
     "as_labels",
+    "as_table",
     "bytes_in_memory",
     "census",
     "dataset_file",

@@ -506,6 +506,13 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
         ) from None
 
 
+def as_table(
+    given: object, *, like: Table | None = None, text: Literal["refuse", "categorical", "ignore"] = "refuse"
+) -> Table:
+    """A table as it is; a file or frame read, like another table if that is given."""
+    return given if isinstance(given, Table) else read_table(given, like=like, text=text)
+
+
 def frame_columns(frame: object) -> list[str]:
     """The columns of a data frame; none if it is no frame."""
     import narwhals as nw

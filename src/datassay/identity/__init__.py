@@ -1,6 +1,8 @@
 """Identity: who can be found in a table, and which attributes give them away."""
 
 from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
+from datassay.identity.risk import reidentification_risk, reidentification_shapley
+from datassay.identity.risk_result import Risk, RiskShapley
 from datassay.identity.uniqueness import group_sizes, uniqueness_shapley
 
 __all__ = [
@@ -8,7 +10,11 @@ __all__ = [
     "AttributeSets",
     "AttributeTable",
     "Groups",
+    "Risk",
+    "RiskShapley",
     "Uniqueness",
     "group_sizes",
+    "reidentification_risk",
+    "reidentification_shapley",
     "uniqueness_shapley",
 ]

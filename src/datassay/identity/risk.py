@@ -1,0 +1,630 @@
+"""How likely it is that someone is found in what was released, and which attributes give them away.
+
+An attacker who knows some attributes R of a person singles out the released records nearest to them on R; an evaluator
+with the original data scores how linkable these are to the person (L) and how much they tell of the rest (I). The risk
+is the mean of L · max(I, ε₂) over scenarios R. Reference: SPEC §8 (the thesis, chapter 1, corrected).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Bar, Progress, in_order, thread_count
+from datassay.data import Table, as_table, missing_column
+from datassay.identity.risk_result import Risk, RiskShapley
+
+Floats = NDArray[np.float64]
+MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
+MOST_EXACT_SETS: Final = 2**16
+CHUNK: Final = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Gower:
+    """Attributes as the unnormalised Gower distance sees them: numbers over the original's range, and codes."""
+
+    columns: tuple[str, ...]
+    categorical: NDArray[np.bool_]
+    low: Floats
+    width: Floats
+    names: tuple[Mapping[str, int] | None, ...]
+
+    def points(self, table: Table) -> Floats:
+        """The rows of a table, as attributes × rows; a category of its own for each name not seen before."""
+        rows = np.empty((len(self.columns), len(table)))
+        for a, name in enumerate(self.columns):
+            column = table.columns[name]
+            known = self.names[a]
+            if known is not None:
+                assert column.categories is not None
+                fresh = {
+                    c: len(known) + i for i, c in enumerate(c for c in column.categories.tolist() if c not in known)
+                }
+                codes = np.array(
+                    [known.get(c, fresh.get(c, -1)) for c in column.categories.tolist()] + [-1], np.float64
+                )
+                rows[a] = codes[column.data.astype(np.intp)]
+            else:
+                numbers = (column.data.astype(np.float64) - self.low[a]) / self.width[a]
+                rows[a] = np.where(column.missing, MISSING_NUMBER, numbers)
+        return rows
+
+
+def fit_gower(table: Table, columns: Sequence[str]) -> Gower:
+    """Learn ranges and categories from the original table."""
+    categorical, low, width, names = [], [], [], list[Mapping[str, int] | None]()
+    for name in columns:
+        column = table.columns[name]
+        if column.kind == "categorical":
+            assert column.categories is not None
+            names.append({str(c): i for i, c in enumerate(column.categories.tolist())})
+            categorical.append(True)
+            low.append(0.0)
+            width.append(1.0)
+            continue
+        present = column.data[~column.missing].astype(np.float64)
+        if len(present) and not np.isfinite(present).all():
+            raise InputError(f"column {name!r} of {table.name} holds infinite numbers; mend those cells")
+        spread = float(np.ptp(present)) if len(present) else 0.0
+        names.append(None)
+        categorical.append(spread == 0.0)  # a constant is there or is not
+        low.append(float(present.min()) if len(present) else 0.0)
+        width.append(spread or 1.0)
+    return Gower(tuple(columns), np.array(categorical), np.array(low), np.array(width), tuple(names))
+
+
+def _attributes(original: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The attributes: all columns that are not carried along, the label among them, unless named."""
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    if columns is None:
+        chosen = tuple(name for name in original.columns if name not in original.carried)
+    else:
+        chosen = tuple(dict.fromkeys(columns))
+    for name in chosen:
+        if name not in original.columns:
+            raise InputError(f"{original.name}: {missing_column(name, original.columns)}")
+    if not chosen:
+        raise InputError(f"{original.name} has no attributes to look at; name them with columns")
+    if len(chosen) > 62:
+        raise InputError(f"there are {len(chosen)} attributes; name at most 62 with columns")
+    return chosen
+
+
+def _same_attributes(original: Table, released: Table, columns: Sequence[str]) -> None:
+    for name in columns:
+        if name not in released.columns:
+            raise InputError(
+                f"{released.name} lacks the column {name!r} of {original.name}: name the columns both have"
+            )
+        here, there = original.columns[name].kind, released.columns[name].kind
+        if here != there:
+            raise InputError(
+                f"column {name!r} is {here} in {original.name} and {there} in {released.name}; read the release like "
+                "the original (read_table(…, like=original))"
+            )
+
+
+def _present(
+    original: Table, released: Table, synthetic: bool | None, numbered: bool, notes: list[str]
+) -> NDArray[np.bool_]:
+    """Who of the original is still in the release: by id, or everyone if it is synthetic.
+
+    ``numbered``: ids may be nothing but the numbers of the rows in a file or frame.
+    """
+    if synthetic:
+        return np.ones(len(original), bool)
+    if (original.ids.dtype.kind in "US") != (released.ids.dtype.kind in "US"):
+        raise InputError(
+            f"the ids of {original.name} and {released.name} are of different types; give both the same id, or say "
+            "synthetic=True if the release holds nobody's own record"
+        )
+    numbered = numbered and original.id is None and released.id is None and _counted(original) and _counted(released)
+    if numbered and len(original) != len(released):
+        raise InputError(
+            f"{original.name} has {len(original):,} rows and {released.name} {len(released):,}, and neither has ids: "
+            "who is still there cannot be told. Name both ids, or say synthetic=True if no record is anybody's own"
+        )
+    found = np.isin(original.ids, released.ids)
+    if not found.any():
+        raise InputError(
+            f"no id of {original.name} is in {released.name}; ids must match, or say synthetic=True if no record "
+            "is anybody's own"
+        )
+    if numbered:
+        notes.append("neither table has ids: rows are taken to be the same people in the same order")
+    strangers = int((~np.isin(released.ids, original.ids)).sum())
+    if strangers:
+        notes.append(f"{strangers:,} released records belong to nobody in {original.name}")
+    return found
+
+
+def _counted(table: Table) -> bool:
+    return table.ids.dtype.kind in "iu" and bool(np.array_equal(table.ids, np.arange(len(table))))
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Everything an attack needs: people and release as points, neighbourhoods, weights."""
+
+    columns: tuple[str, ...]
+    people: Floats
+    ids: NDArray[np.generic]
+    present: NDArray[np.bool_]
+    released: Floats
+    counts: Floats
+    categorical: NDArray[np.bool_]
+    zeta: Floats
+    mean: Floats
+    deviation: Floats
+    epsilon1: float
+    epsilon2: float
+    notes: tuple[str, ...]
+
+    def arguments(self, rows: slice) -> tuple[Any, ...]:
+        """What the kernels take, for some of the people."""
+        return (
+            np.ascontiguousarray(self.people[:, rows]), self.released, self.counts, self.categorical, self.zeta,
+            self.mean[rows], self.deviation[rows],
+        )  # fmt: skip
+
+
+def _set_up(
+    original: object,
+    released: object,
+    *,
+    columns: Sequence[str] | None,
+    weights: Mapping[str, float] | None,
+    neighbours: int | None,
+    people: object,
+    synthetic: bool | None,
+    control: object,
+    epsilon1: float,
+    epsilon2: float,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[Setting, Setting | None]:
+    """Check what was given and lay it out; the second setting is that of the control."""
+    from datassay.identity import risk_kernels
+
+    here = as_table(original, text="categorical")
+    made = getattr(released, "synthetic", None)
+    given = getattr(released, "table", released)
+    there = as_table(given, text="categorical", like=here)
+    synthetic = made if synthetic is None else synthetic
+    chosen = _attributes(here, columns)
+    _same_attributes(here, there, chosen)
+    if len(here) < 2:
+        raise InputError(f"{here.name} has one row; a neighbourhood needs others")
+    notes: list[str] = []
+    present = _present(here, there, synthetic, not (here is original and there is given), notes)
+    zeta = np.ones(len(chosen))
+    for name, weight in (weights or {}).items():
+        if name not in chosen:
+            raise InputError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
+        zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
+    epsilon1 = _checks.number("epsilon1", epsilon1, above=0)
+    epsilon2 = _checks.number("epsilon2", epsilon2, at_least=0, at_most=1)
+    default = min(len(here) - 1, max(5, round(0.02 * len(here))))
+    k = default if neighbours is None else _checks.integer("neighbours", neighbours, at_least=1, at_most=len(here) - 1)
+    rows = _chosen_people(here, people, seed)
+    space = fit_gower(here, chosen)
+    points = space.points(here)
+    mean, deviation = np.empty(len(rows)), np.empty(len(rows))
+    parts = [range(start, min(start + CHUNK, len(rows))) for start in range(0, len(rows), CHUNK)]
+
+    def task(part: range) -> None:
+        at = slice(part.start, part.stop)
+        risk_kernels.neighbourhoods(points, space.categorical, rows[at], k, mean[at], deviation[at])
+
+    for _ in in_order(task, parts, thread_count(n_jobs), lambda _: None):
+        pass
+    distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
+    common = (np.ascontiguousarray(distinct), counts.astype(np.float64), space.categorical, zeta)
+    setting = Setting(
+        chosen, np.ascontiguousarray(points[:, rows]), here.ids[rows], present[rows], *common, mean, deviation,
+        epsilon1, epsilon2, tuple(notes),
+    )  # fmt: skip
+    if control is None:
+        return setting, None
+    others = as_table(control, text="categorical", like=here)
+    _same_attributes(here, others, chosen)
+    strangers = space.points(others)
+    mean, deviation = np.empty(len(others)), np.empty(len(others))
+    risk_kernels.neighbourhoods_of_others(strangers, points, space.categorical, k, mean, deviation)
+    outside = Setting(
+        chosen, strangers, others.ids, np.zeros(len(others), bool), *common, mean, deviation, epsilon1, epsilon2, ()
+    )
+    return setting, outside
+
+
+def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
+    if people is None:
+        return np.arange(len(table))
+    if isinstance(people, int | np.integer) and not isinstance(people, bool):
+        count = _checks.integer("people", people, at_least=1)
+        if count >= len(table):
+            return np.arange(len(table))
+        return np.sort(np.random.default_rng([seed, 1]).permutation(len(table))[:count])
+    wanted = np.asarray(people)
+    rows = np.flatnonzero(np.isin(table.ids, wanted))
+    lacking = [value for value in wanted.tolist() if value not in set(table.ids[rows].tolist())]
+    if lacking:
+        raise InputError(f"people: there is no record with id {_checks.listed(lacking)} in {table.name}")
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What was played against some of the people.
+
+    ``scores``: people × draws × scenarios × (linkability, gain, score), one draw if they are exact; ``guesses``: the
+    scores of an attacker who picks a record at random; scenarios are the ``masks``, or the beginnings of ``orders``.
+    """
+
+    scores: Floats
+    guesses: Floats
+    orders: NDArray[np.int64] | None
+    masks: NDArray[np.int64] | None
+
+
+def _attack(
+    setting: Setting,
+    masks: NDArray[np.int64] | None,
+    permutations: int,
+    seed: int,
+    run: "_Run",
+    reduce: Callable[[Played], tuple[Floats, ...]],
+) -> tuple[Floats, ...]:
+    """Play all scenarios (sets of attributes, or the beginnings of random orders) against everyone, a few at a time.
+
+    ``reduce`` makes of what was played against some people what is kept of it; their rows are put together again.
+    """
+    from datassay.identity import risk_kernels
+
+    d, n = setting.people.shape
+    parts = [range(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+    epsilons = (setting.epsilon1, setting.epsilon2)
+
+    def task(part: range) -> tuple[Floats, ...]:
+        given = setting.arguments(slice(part.start, part.stop))
+        links, errors = np.empty(len(part)), np.empty((len(part), d))
+        risk_kernels.guess(*given, links, errors)
+        orders = None
+        if masks is None:
+            one = np.tile(np.arange(d), (permutations, 1))
+            orders = np.array([np.random.default_rng([seed, 2, i]).permuted(one, axis=1) for i in part])
+            scores = np.empty((len(part), permutations, d, 3))
+            risk_kernels.attack_in_orders(*given, orders, *epsilons, scores)
+        else:
+            scores = np.empty((len(part), 1, len(masks), 3))
+            risk_kernels.attack_with_sets(*given, masks, *epsilons, scores[:, 0])
+        return reduce(Played(scores, _guesses(setting, links, errors, orders, masks), orders, masks))
+
+    with Bar(run.progress, n, "people") as report:
+        kept = list(in_order(task, parts, thread_count(run.n_jobs), report))
+    return tuple(np.concatenate(pieces) for pieces in zip(*kept, strict=True))
+
+
+def _guesses(
+    setting: Setting,
+    links: Floats,
+    errors: Floats,
+    orders: NDArray[np.int64] | None,
+    masks: NDArray[np.int64] | None,
+) -> Floats:
+    """The score of every scenario for an attacker who picks a record at random: people × draws × scenarios."""
+    zeta, d = setting.zeta, len(setting.zeta)
+    weighted = errors * zeta
+    if orders is not None:
+        known = np.take_along_axis(np.broadcast_to(weighted[:, None], orders.shape), orders, 2).cumsum(axis=2)
+        unknown = zeta.sum() - zeta[orders].cumsum(axis=2)
+        unknown[..., -1] = 0.0
+        error = weighted.sum(axis=1)[:, None, None] - known
+    else:
+        assert masks is not None
+        inside = ((masks[:, None] >> np.arange(d)) & 1).astype(bool)
+        unknown = np.broadcast_to((~inside @ zeta)[None, None], (len(errors), 1, len(masks)))
+        error = (weighted @ (~inside).T)[:, None]
+    gamma = np.log1p(setting.epsilon1 * unknown / zeta.sum()) / math.log1p(setting.epsilon1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.where(unknown > 0, gamma * np.clip(1 - error / unknown, 0, 1), 0.0)
+    return np.asarray(links[:, None, None] * np.maximum(gain, setting.epsilon2))
+
+
+@dataclass(frozen=True)
+class _Run:
+    n_jobs: int | None
+    progress: Progress
+
+
+def _gray(d: int) -> NDArray[np.int64]:
+    """All sets of d attributes but the empty one, each differing from the one before in one attribute."""
+    numbers = np.arange(1, 2**d)
+    return np.asarray(numbers ^ (numbers >> 1))
+
+
+def _is_exact(method: str | None, d: int, permutations: int) -> bool:
+    if method is not None:
+        _checks.choice("method", method, ("exact", "sampled"))
+    if method == "exact" and 2**d > MOST_EXACT_SETS:
+        raise InputError(f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns")
+    return method == "exact" or (method is None and 2**d - 1 <= permutations * d)
+
+
+def _size_weights(scenarios: str, d: int) -> Floats:
+    """The weight of scenarios with 1 … d attributes known: the same for each size, or as there are sets of it."""
+    sizes = np.ones(d) if scenarios == "uniform" else np.array([float(math.comb(d, r)) for r in range(1, d + 1)])
+    return np.asarray(sizes / sizes.sum())
+
+
+Scenarios = Literal["uniform", "binomial"] | Mapping[str, Sequence[str]]
+
+
+def reidentification_risk(
+    original: object,
+    released: object,
+    *,
+    columns: Sequence[str] | None = None,
+    scenarios: Scenarios = "uniform",
+    scenario_weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
+    neighbours: int | None = None,
+    epsilon1: float = 100.0,
+    epsilon2: float = 0.5,
+    people: object = None,
+    synthetic: bool | None = None,
+    control: object = None,
+    method: str | None = None,
+    permutations: int = 50,
+    confidence: float = 0.95,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Risk:
+    """The risk that each person of the original data is found in what was released (RRS).
+
+    An attacker who knows the attributes R of a person singles out the released records nearest on R, all ties. With μ
+    and s the mean and deviation of the person's distances to their neighbours in the original, a record at distance
+    d ≤ μ is linkable to the degree L = 1 − 2Φ((d − μ)/s); it tells the rest to the degree I = γ · (1 − error). The
+    score of a scenario is L · max(I, ε₂), and the risk its mean over scenarios (the thesis, chapter 1, corrected).
+
+    Parameters
+    ----------
+    original, released
+        Tables, data frames or files with the same columns. A release of :mod:`datassay.release` knows whether it is
+        synthetic.
+    columns
+        The attributes; all columns of the original that are not carried along, the label among them, if left out.
+    scenarios
+        What attackers know: ``"uniform"`` (1, 2, … attributes, each number as likely), ``"binomial"`` (each set of
+        attributes as likely), or named sets such as ``{"neighbour": ["age", "sex"], "marketer": ["zip", "income"]}``.
+    scenario_weights
+        How much each named set counts; alike if left out.
+    weights
+        ζ: what knowing an attribute is worth, by name; 1 if not named.
+    neighbours
+        How many neighbours say what is near; 2% of the people, at least 5, if left out.
+    epsilon1, epsilon2
+        How fast the gain falls with fewer attributes to learn, and the least weight of a link.
+    people
+        Whose risk: ids, or how many drawn at random; everyone if left out.
+    synthetic
+        True if no released record is anybody's own, so that everyone is at risk. Otherwise who is not in the release,
+        by id, has risk 0.
+    control
+        People who are in neither table: what the attack scores on them is what it scores by chance. People removed
+        from the release are a control as well.
+    method, permutations
+        ``"exact"``: all sets of attributes; ``"sampled"``: the beginnings of so many random orders for each person,
+        with intervals. Left out: whichever is less work.
+    confidence, seed
+        Of the intervals; of the orders, and of the people drawn.
+    n_jobs, progress
+        Threads (all cores if left out), which do not change the numbers; True for a bar on standard error.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> people = da.census(300)
+    >>> risk = da.reidentification_risk(people, people, people=50)
+    >>> bool(0 < risk.mean() < 1)
+    True
+    """
+    permutations = _checks.integer("permutations", permutations, at_least=2)
+    confidence = _checks.number("confidence", confidence, above=0, below=1)
+    seed = _checks.integer("seed", seed, at_least=0)
+    setting, outside = _set_up(
+        original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
+        synthetic=synthetic, control=control, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+    )  # fmt: skip
+    d = len(setting.columns)
+    run = _Run(n_jobs, progress)
+    if isinstance(scenarios, str):
+        _checks.choice("scenarios", scenarios, ("uniform", "binomial"))
+        if scenario_weights is not None:
+            raise InputError("scenario_weights is for named scenarios")
+        names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))
+        share = _size_weights(scenarios, d)
+        exact = _is_exact(method, d, permutations)
+        masks = _gray(d) if exact else None
+    elif not isinstance(scenarios, Mapping):
+        raise InputError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
+    else:
+        names, masks, share = _named_sets(scenarios, scenario_weights, setting.columns)
+        exact = True
+    by_size = isinstance(scenarios, str)
+
+    def reduce(played: Played) -> tuple[Floats, ...]:
+        scores, guesses = _by_scenario(played, len(names), by_size)
+        draws = np.einsum("ndsx,s->ndx", scores, share)
+        half = np.zeros(len(draws)) if exact else _half(draws[..., 2], confidence)
+        return draws.mean(axis=1), half, scores.mean(axis=1), (guesses @ share).mean(axis=1)
+
+    means, half, each, guesses = _attack(setting, masks, permutations, seed, run, reduce)
+    by_chance = np.empty(0)
+    if outside is not None:
+        by_chance = _attack(outside, masks, permutations, seed, run, reduce)[0][:, 2]
+    there = setting.present
+    raw = means[:, 2]
+    return Risk(
+        values=np.where(there, raw, 0.0),
+        ids=setting.ids,
+        present=there,
+        linkability=np.where(there, means[:, 0], 0.0),
+        gain=np.where(there, means[:, 1], 0.0),
+        guesses=np.where(there, guesses, 0.0),
+        control=np.concatenate([raw[~there], by_chance]),
+        scenarios=names,
+        scenario_weights=share,
+        scenario_means=each[there].mean(axis=0) if there.any() else np.zeros((len(names), 3)),
+        lower=None if exact else np.where(there, np.maximum(raw - half, 0.0), 0.0),
+        upper=None if exact else np.where(there, np.minimum(raw + half, 1.0), 0.0),
+        parameters={
+            "scenarios": scenarios if isinstance(scenarios, str) else "named",
+            "permutations": None if exact else permutations,
+            "neighbours": neighbours,
+            "epsilon1": epsilon1,
+            "epsilon2": epsilon2,
+            "confidence": None if exact else confidence,
+        },
+        seed=None if exact and not isinstance(people, int) else seed,
+        notes=setting.notes,
+    )
+
+
+def _named_sets(
+    scenarios: Mapping[str, Sequence[str]], weights: Mapping[str, float] | None, columns: Sequence[str]
+) -> tuple[tuple[str, ...], NDArray[np.int64], Floats]:
+    if not scenarios:
+        raise InputError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
+    masks = []
+    for name, known in scenarios.items():
+        if isinstance(known, str) or not known:
+            raise InputError(f"scenarios: {name!r} must be a list of at least one attribute, got {known!r}")
+        for attribute in known:
+            if attribute not in columns:
+                raise InputError(f"scenarios: {name!r} knows {attribute!r}, which is no attribute")
+        masks.append(sum(1 << columns.index(attribute) for attribute in set(known)))
+    share = np.ones(len(masks))
+    names = tuple(map(str, scenarios))
+    for name, weight in (weights or {}).items():
+        if name not in names:
+            raise InputError(f"scenario_weights: there is no scenario {name!r}")
+        share[names.index(name)] = _checks.number(f"the weight of scenario {name!r}", weight, at_least=0)
+    if share.sum() == 0:
+        raise InputError("scenario_weights: all are 0")
+    return names, np.array(masks, np.int64), share / share.sum()
+
+
+def _by_scenario(played: Played, n_scenarios: int, by_size: bool) -> tuple[Floats, Floats]:
+    """Scores and guesses: people × draws × (sizes or names); sets of one size are averaged."""
+    if played.masks is None or not by_size:
+        return played.scores, played.guesses
+    sizes = np.bitwise_count(played.masks) - 1
+    average = (np.arange(n_scenarios)[:, None] == sizes) / np.bincount(sizes)[:, None]
+    return np.einsum("rs,ndsx->ndrx", average, played.scores), np.einsum("rs,nds->ndr", average, played.guesses)
+
+
+def _half(draws: Floats, confidence: float) -> Floats:
+    """Half-widths of Student's intervals of the means over draws (the second axis)."""
+    from scipy.special import stdtrit
+
+    count = draws.shape[1]
+    return np.asarray(stdtrit(count - 1, 0.5 + confidence / 2) * draws.std(axis=1, ddof=1) / math.sqrt(count))
+
+
+def reidentification_shapley(
+    original: object,
+    released: object,
+    *,
+    columns: Sequence[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    neighbours: int | None = None,
+    epsilon1: float = 100.0,
+    epsilon2: float = 0.5,
+    people: object = None,
+    synthetic: bool | None = None,
+    method: str | None = None,
+    permutations: int = 50,
+    confidence: float = 0.95,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> RiskShapley:
+    """Which attributes give each person away in what was released: re-identification Shapley values (RSV).
+
+    The score of :func:`reidentification_risk` for what an attacker knows is a game among the attributes; an
+    attribute's value is what it adds, averaged over all orders of learning them. Values of a person add up to the
+    score of an attacker who knows everything; who is not in the release has none. Knowing nothing scores 0.
+
+    Parameters are those of :func:`reidentification_risk`; sampled values use ``permutations`` orders for each person.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> people = da.census(300)
+    >>> found = da.reidentification_shapley(people, people, people=50)
+    >>> found.values.shape
+    (50, 9)
+    """
+    permutations = _checks.integer("permutations", permutations, at_least=2)
+    confidence = _checks.number("confidence", confidence, above=0, below=1)
+    seed = _checks.integer("seed", seed, at_least=0)
+    setting, _ = _set_up(
+        original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
+        synthetic=synthetic, control=None, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+    )  # fmt: skip
+    d = len(setting.columns)
+    exact = _is_exact(method, d, permutations)
+
+    def reduce(played: Played) -> tuple[Floats, ...]:
+        if played.orders is None:
+            assert played.masks is not None
+            worth = np.zeros((len(played.scores), 2**d))
+            worth[:, played.masks] = played.scores[:, 0, :, 2]
+            values = _shapley(worth, d)
+            return values, np.zeros_like(values)
+        steps = np.diff(played.scores[..., 2], axis=2, prepend=0.0)
+        each = np.empty_like(steps)
+        np.put_along_axis(each, played.orders, steps, axis=2)
+        return each.mean(axis=1), _half(each, confidence)
+
+    masks = _gray(d) if exact else None
+    values, half = _attack(setting, masks, permutations, seed, _Run(n_jobs, progress), reduce)
+    half[~setting.present] = 0.0
+    values[~setting.present] = 0.0
+    return RiskShapley(
+        values=values,
+        ids=setting.ids,
+        columns=setting.columns,
+        present=setting.present,
+        lower=None if exact else values - half,
+        upper=None if exact else values + half,
+        parameters={
+            "permutations": None if exact else permutations,
+            "neighbours": neighbours,
+            "epsilon1": epsilon1,
+            "epsilon2": epsilon2,
+            "confidence": None if exact else confidence,
+        },
+        seed=None if exact and not isinstance(people, int) else seed,
+        notes=setting.notes,
+    )
+
+
+def _shapley(worth: Floats, d: int) -> Floats:
+    """Shapley values of games by bit mask: games × sets to games × players."""
+    sets = np.arange(2**d)
+    weights = np.array([1.0 / (d * math.comb(d - 1, s)) for s in range(d)])
+    found = np.empty((len(worth), d))
+    for j in range(d):
+        u = sets[(sets >> j) & 1 == 0]
+        found[:, j] = (worth[:, u | (1 << j)] - worth[:, u]) @ weights[np.bitwise_count(u)]
+    return found

@@ -1,0 +1,331 @@
+"""What a re-identification attack found: person by person, scenario by scenario, beside what guessing finds."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns, value_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """The re-identification risk of each person; made by :func:`datassay.reidentification_risk`.
+
+    Attributes
+    ----------
+    values, ids, present
+        The risk of each person (0 … 1), and who is in the release; who is not has risk 0.
+    linkability, gain
+        Mean linkability L and information gain I of each person, over the scenarios.
+    lower, upper
+        Confidence limits over sampled scenarios, for each person; None if all scenarios were played.
+    guesses
+        What an attacker who picks a released record at random would score on each person.
+    control
+        What the attack scores on people who are not in the release: those removed, and those given as control.
+    scenarios, scenario_weights, scenario_means
+        The scenarios, what they count for, and (linkability, gain, score) in each, over people in the release.
+    """
+
+    values: Floats
+    ids: NDArray[np.generic]
+    present: NDArray[np.bool_]
+    linkability: Floats
+    gain: Floats
+    guesses: Floats
+    control: Floats
+    scenarios: tuple[str, ...]
+    scenario_weights: Floats
+    scenario_means: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("values", "ids", "present", "linkability", "gain", "guesses", "control", "scenario_weights",
+                     "scenario_means", "lower", "upper"):  # fmt: skip
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Risk({len(self):,} people, mean {self.mean():.3f})"
+
+    def of(self, id: object) -> float:
+        """The risk of the person with this id."""
+        return value_of(id, self.ids, self.values)
+
+    def mean(self) -> float:
+        """The mean risk of everyone, those not in the release at 0."""
+        return float(self.values.mean())
+
+    def mean_half(self) -> float:
+        """Half-width of the interval of the mean that is due to sampling scenarios (people are taken as they are)."""
+        if self.lower is None or self.upper is None:
+            return 0.0
+        halves = np.maximum(self.upper - self.values, self.values - self.lower)
+        return float(math.sqrt((halves**2).sum()) / len(halves))
+
+    def verdict(self) -> str:
+        """Whether the attack says anything: is it better than guessing, and than on people who are not there?"""
+        there = self.present
+        if not there.any():
+            return "nobody is in the release"
+        risk = self.values[there]
+        error = risk.std() / math.sqrt(len(risk)) + self.mean_half()
+        by_guess = float(self.guesses[there].mean())
+        if risk.mean() <= by_guess + 2 * error:
+            return "the attack is no better than picking a record at random: too weak to say that there is no risk"
+        if len(self.control) >= 10:
+            other = float(self.control.mean())
+            spread = 2 * math.hypot(error, self.control.std() / math.sqrt(len(self.control)))
+            if risk.mean() <= other + spread:
+                return "people in the release are at no more risk than people who are not in it"
+            return f"people in the release score {risk.mean() - other:.3f} more than people who are not in it"
+        return f"the attack scores {risk.mean() - by_guess:.3f} more than picking a record at random"
+
+    def highest(self, count: int = 10) -> NDArray[np.intp]:
+        """Positions of the people most at risk; ties by position."""
+        return np.argsort(-self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
+
+    def summary(self, count: int = 5) -> str:
+        """Who is at risk, in words."""
+        there = int(self.present.sum())
+        half = self.mean_half()
+        lines = [
+            f"{len(self):,} people, {there:,} of them in the release: mean risk {self.mean():.3f}"
+            + (f" ± {half:.4f} (sampled scenarios)" if half else "")
+            + f", highest {self.values.max():.3f}.",
+            f"Linkability {self.linkability.mean():.3f}, information gain {self.gain.mean():.3f}. A record picked at "
+            f"random scores {self.guesses.mean():.3f}"
+            + (f"; people not in the release {self.control.mean():.3f}." if len(self.control) else "."),
+            f"Verdict: {self.verdict()}.",
+            f"{'What is known':<24}{'counts':>8}{'link':>8}{'gain':>8}{'score':>8}",
+        ]
+        for name, share, row in zip(self.scenarios, self.scenario_weights, self.scenario_means, strict=True):
+            lines.append(f"{name:<24}{share:>8.1%}{row[0]:>8.3f}{row[1]:>8.3f}{row[2]:>8.3f}")
+        if count > 0:
+            listed = ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3f})" for i in self.highest(count))
+            lines.append(f"Most at risk: {listed}")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the distribution of risk, with its mean, guessing, and the control; returns the axes."""
+        if ax is None:
+            ax = new_axes(7, 4)
+        check_axes(ax)
+        ax.hist(self.values, np.linspace(0, 1, 41).tolist(), color="#4477aa")
+        ax.axvline(self.mean(), color="black", label=f"mean {self.mean():.3f}")
+        guess = float(self.guesses.mean())
+        ax.axvline(guess, color="#888888", linestyle="--", label=f"picking at random {guess:.3f}")
+        if len(self.control):
+            other = float(self.control.mean())
+            ax.axvline(other, color="#ee7733", linestyle=":", label=f"people not in the release {other:.3f}")
+        ax.set_xlim(0, 1)
+        ax.set_xlabel("re-identification risk")
+        ax.set_ylabel("people")
+        ax.set_title(f"Risk of {len(self):,} people", loc="left")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        columns: dict[str, NDArray[np.generic] | None] = {
+            "id": self.ids, "risk": self.values, "present": self.present, "linkability": self.linkability,
+            "gain": self.gain, "guess": self.guesses, "lower": self.lower, "upper": self.upper,
+        }  # fmt: skip
+        return {name: column for name, column in columns.items() if column is not None}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a person: id, risk, present, linkability, gain, guess and, where sampled, lower and upper."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "risk",
+            "control": self.control.tolist(),
+            "scenarios": list(self.scenarios),
+            "scenario_weights": self.scenario_weights.tolist(),
+            "scenario_means": self.scenario_means.tolist(),
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+@dataclass(frozen=True, eq=False)
+class RiskShapley:
+    """Which attributes give each person away; made by :func:`datassay.reidentification_shapley`.
+
+    Attributes
+    ----------
+    values, ids, columns
+        Re-identification Shapley values (people × attributes), the people, the attributes.
+    present
+        Who is in the release; the others have none.
+    lower, upper
+        Confidence limits where orders were sampled; None if values are exact.
+    """
+
+    values: Floats
+    ids: NDArray[np.generic]
+    columns: tuple[str, ...]
+    present: NDArray[np.bool_]
+    lower: Floats | None = None
+    upper: Floats | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("values", "ids", "present", "lower", "upper"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"RiskShapley({len(self):,} people × {len(self.columns)} attributes)"
+
+    def of(self, id: object) -> dict[str, float]:
+        """The values of each attribute for the person with this id."""
+        found = np.flatnonzero(self.ids == id)
+        if len(found) == 0:
+            raise InputError(f"there is no record with id {id!r}")
+        return dict(zip(self.columns, map(float, self.values[found[0]]), strict=True))
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each attribute over everyone, the most telling first."""
+        means = self.values.mean(axis=0)
+        return {self.columns[j]: float(means[j]) for j in np.argsort(-means, kind="stable")}
+
+    def mean_half(self) -> Floats:
+        """Half-widths of the intervals of the means, due to sampling orders."""
+        if self.upper is None:
+            return np.zeros(len(self.columns))
+        return np.asarray(np.sqrt(((self.upper - self.values) ** 2).sum(axis=0)) / len(self))
+
+    def summary(self) -> str:
+        """The attributes in order of what they give away."""
+        means, half = self.mean(), dict(zip(self.columns, self.mean_half(), strict=True))
+        width = max(map(len, self.columns))
+        lines = [f"What gives {len(self):,} people away, on average (they add up to {sum(means.values()):.3f}):"]
+        for name, value in means.items():
+            interval = f" ± {half[name]:.4f}" if half[name] else ""
+            lines.append(f"  {name:<{width}}  {value:7.4f}{interval}")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the mean of each attribute; returns the axes."""
+        if ax is None:
+            ax = new_axes(7, 0.35 * len(self.columns) + 1.2)
+        check_axes(ax)
+        means, half = self.mean(), dict(zip(self.columns, self.mean_half(), strict=True))
+        names = list(means)[::-1]
+        ax.barh(names, [means[name] for name in names], xerr=[half[name] for name in names], color="#4477aa")
+        ax.set_xlabel("re-identification Shapley value")
+        ax.set_title(f"What gives {len(self):,} people away", loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        columns: dict[str, NDArray[np.generic]] = {"id": self.ids, "present": self.present}
+        for j, name in enumerate(self.columns):
+            columns[f"value_{name}"] = self.values[:, j]
+            if self.lower is not None and self.upper is not None:
+                columns[f"lower_{name}"], columns[f"upper_{name}"] = self.lower[:, j], self.upper[:, j]
+        return columns
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a person: id, present, and a column value_ for each attribute."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "risk shapley",
+            "columns": list(self.columns),
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def _float(columns: Mapping[str, NDArray[np.generic]], name: str) -> Floats | None:
+    return columns[name].astype(np.float64) if name in columns else None
+
+
+def load_risk(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Risk:
+    """The result that :meth:`Risk.save` wrote."""
+    return Risk(
+        values=columns["risk"].astype(np.float64),
+        ids=columns["id"],
+        present=columns["present"].astype(bool),
+        linkability=columns["linkability"].astype(np.float64),
+        gain=columns["gain"].astype(np.float64),
+        guesses=columns["guess"].astype(np.float64),
+        control=np.array(header["control"], np.float64),
+        scenarios=tuple(map(str, header["scenarios"])),
+        scenario_weights=np.array(header["scenario_weights"], np.float64),
+        scenario_means=np.array(header["scenario_means"], np.float64),
+        lower=_float(columns, "lower"),
+        upper=_float(columns, "upper"),
+        parameters=header["parameters"],
+        seed=header["seed"],
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+def load_risk_shapley(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> RiskShapley:
+    """The result that :meth:`RiskShapley.save` wrote."""
+    names: Sequence[str] = tuple(map(str, header["columns"]))
+
+    def side(prefix: str) -> Floats | None:
+        if f"{prefix}_{names[0]}" not in columns:
+            return None
+        return np.column_stack([columns[f"{prefix}_{name}"].astype(np.float64) for name in names])
+
+    values = side("value")
+    assert values is not None
+    return RiskShapley(
+        values=values,
+        ids=columns["id"],
+        columns=tuple(names),
+        present=columns["present"].astype(bool),
+        lower=side("lower"),
+        upper=side("upper"),
+        parameters=header["parameters"],
+        seed=header["seed"],
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )

@@ -1,0 +1,297 @@
+"""Re-identification risk and Shapley values against a plain reference: per person, per set, NumPy only."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import datassay as da
+
+
+def gower(one, other, frame):
+    """Contribution of every attribute to the distance of two rows, from the definition."""
+    parts = []
+    for name in frame.columns:
+        a, b = one[name], other[name]
+        if pd.isna(a) or pd.isna(b):
+            parts.append(float(pd.isna(a) != pd.isna(b)))
+        elif pd.api.types.is_numeric_dtype(frame[name]):
+            spread = frame[name].max() - frame[name].min()
+            parts.append(min(1.0, abs(a - b) / spread) if spread > 0 else float(a != b))
+        else:
+            parts.append(float(a != b))
+    return np.array(parts)
+
+
+class Reference:
+    """The formulas of the thesis, corrected, one person and one set at a time."""
+
+    def __init__(self, original, released, k, zeta=None, epsilon1=100.0, epsilon2=0.5):
+        self.original, self.released, self.k = original, released, k
+        self.zeta = np.ones(original.shape[1]) if zeta is None else np.array(zeta)
+        self.epsilon1, self.epsilon2 = epsilon1, epsilon2
+
+    def person(self, i):
+        one = self.original.iloc[i]
+        others = [gower(one, self.original.iloc[j], self.original).sum() for j in range(len(self.original)) if j != i]
+        near = np.sort(others)[: self.k]
+        mu, s = near.mean(), near.std()
+        parts = np.array([gower(one, self.released.iloc[t], self.original) for t in range(len(self.released))])
+        full = parts.sum(axis=1)
+        if mu == 0:
+            link = np.zeros(len(full))
+        elif s == 0:
+            link = (full < mu - 1e-9).astype(float)
+        else:
+            link = np.where(full <= mu, 1 - 2 * norm.cdf((full - mu) / s), 0.0)
+        return parts, link
+
+    def scenario(self, parts, link, known):
+        d = parts.shape[1]
+        distance = parts[:, list(known)].sum(axis=1)
+        chosen = distance <= distance.min() + 1e-9
+        rest = [a for a in range(d) if a not in known]
+        gain = 0.0
+        if rest:
+            total = self.zeta[rest].sum()
+            x = total / self.zeta.sum()
+            gamma = math.log(1 + self.epsilon1 * x) / math.log(1 + self.epsilon1)
+            error = parts[np.ix_(chosen, rest)] @ self.zeta[rest]
+            gain = float((gamma * (1 - error / total)).mean())
+        linked = float(link[chosen].mean())
+        return linked, gain, linked * max(gain, self.epsilon2)
+
+    def all_sets(self, i):
+        parts, link = self.person(i)
+        d = parts.shape[1]
+        return {u: self.scenario(parts, link, u) for r in range(1, d + 1) for u in combinations(range(d), r)}
+
+
+def frames(seed, n=14, m=11, missing=True):
+    rng = np.random.default_rng(seed)
+
+    def make(size):
+        frame = pd.DataFrame(
+            {
+                "age": rng.integers(20, 60, size).astype(float),
+                "pay": rng.normal(0, 1, size).round(1),
+                "job": rng.choice(["cook", "nurse", "judge"], size),
+                "sex": rng.choice(["f", "m"], size),
+            }
+        )
+        if missing:
+            frame.loc[rng.random(size) < 0.15, "age"] = np.nan
+            frame.loc[rng.random(size) < 0.15, "job"] = None
+        return frame
+
+    return make(n), make(m)
+
+
+def run(original, released, **options):
+    return da.reidentification_risk(original, released, synthetic=True, neighbours=5, **options)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from(["uniform", "binomial"]))
+def test_risk_is_that_of_the_reference(seed, weighted, scenarios):
+    original, released = frames(seed)
+    zeta = [1.0, 2.5, 0.5, 1.0] if weighted else None
+    weights = dict(zip(original.columns, zeta, strict=True)) if weighted else None
+    found = run(original, released, scenarios=scenarios, weights=weights, epsilon2=0.4, epsilon1=20.0, method="exact")
+    reference = Reference(original, released, 5, zeta, 20.0, 0.4)
+    share = np.ones(4) / 4 if scenarios == "uniform" else np.array([4, 6, 4, 1]) / 15
+    for i in range(len(original)):
+        sets = reference.all_sets(i)
+        by_size = [np.mean([v for u, v in sets.items() if len(u) == r], axis=0) for r in range(1, 5)]
+        link, gain, risk = share @ np.array(by_size)
+        assert found.values[i] == pytest.approx(risk, abs=1e-12)
+        assert found.linkability[i] == pytest.approx(link, abs=1e-12)
+        assert found.gain[i] == pytest.approx(gain, abs=1e-12)
+    assert ((found.values >= 0) & (found.values <= 1)).all()
+    assert ((found.linkability >= 0) & (found.linkability <= 1)).all()
+    assert ((found.gain >= 0) & (found.gain <= 1)).all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10_000))
+def test_shapley_values_are_those_of_the_reference_and_add_up(seed):
+    original, released = frames(seed)
+    found = da.reidentification_shapley(original, released, synthetic=True, neighbours=5, method="exact")
+    reference = Reference(original, released, 5)
+    for i in range(len(original)):
+        worth = {(): 0.0} | {u: v[2] for u, v in reference.all_sets(i).items()}
+        for j in range(4):
+            expected = sum(
+                (worth[tuple(sorted((*u, j)))] - worth[u]) / (4 * math.comb(3, len(u))) for u in worth if j not in u
+            )
+            assert found.values[i, j] == pytest.approx(expected, abs=1e-12)
+        assert found.values[i].sum() == pytest.approx(worth[(0, 1, 2, 3)], abs=1e-12)
+
+
+def test_sampled_orders_estimate_the_exact_numbers_within_their_intervals():
+    people = da.census(250, seed=1)
+    columns = ["age", "sex", "marital", "occupation", "region", "income"]
+    exact = da.reidentification_risk(people, people, columns=columns, method="exact")
+    values = da.reidentification_shapley(people, people, columns=columns, method="exact")
+    inside, shapley_inside = [], []
+    for seed in range(20):
+        found = da.reidentification_risk(people, people, columns=columns, method="sampled", permutations=40, seed=seed)
+        inside.append((found.lower - 1e-12 <= exact.values) & (exact.values <= found.upper + 1e-12))
+        assert abs(found.mean() - exact.mean()) < 3 * found.mean_half()
+        estimated = da.reidentification_shapley(
+            people, people, columns=columns, method="sampled", permutations=40, seed=seed, people=60
+        )
+        rows = np.isin(values.ids, estimated.ids)
+        within = (estimated.lower - 1e-12 <= values.values[rows]) & (values.values[rows] <= estimated.upper + 1e-12)
+        shapley_inside.append(within)
+        np.testing.assert_allclose(estimated.values.sum(axis=1), values.values[rows].sum(axis=1), atol=1e-12)
+    assert 0.92 < np.mean(inside) < 0.98
+    assert 0.92 < np.mean(np.concatenate(shapley_inside)) < 0.98
+
+
+def test_guessing_is_a_scenario_in_which_everyone_is_singled_out():
+    original, released = frames(3, missing=False)
+    found = run(original, released, scenarios={"all": ["sex"], "pair": ["age", "job"]})
+    reference = Reference(original, released, 5)
+    for i in range(len(original)):
+        parts, link = reference.person(i)
+        expected = []
+        for known in ([3], [0, 2]):
+            rest = [a for a in range(4) if a not in known]
+            gamma = math.log(1 + 100 * len(rest) / 4) / math.log(101)
+            gain = gamma * (1 - parts[:, rest].sum(axis=1).mean() / len(rest))
+            expected.append(link.mean() * max(gain, 0.5))
+        assert found.guesses[i] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_named_scenarios_and_their_weights():
+    original, released = frames(4)
+    known = {"neighbour": ["age", "sex"], "colleague": ["job"], "bank": ["pay", "job", "age"]}
+    found = run(original, released, scenarios=known, scenario_weights={"bank": 2})
+    reference = Reference(original, released, 5)
+    columns = list(original.columns)
+    for i in range(len(original)):
+        parts, link = reference.person(i)
+        each = [reference.scenario(parts, link, [columns.index(c) for c in u])[2] for u in known.values()]
+        assert found.values[i] == pytest.approx(np.array([1, 1, 2]) @ each / 4, abs=1e-12)
+    assert found.scenarios == ("neighbour", "colleague", "bank")
+    assert found.lower is None
+
+
+def test_who_is_removed_has_no_risk_and_is_a_control():
+    people = da.census(200, seed=2)
+    kept = people.select(np.arange(0, 200, 2))
+    found = da.reidentification_risk(people, kept, permutations=10)
+    assert (found.values[1::2] == 0).all()
+    assert found.values[0::2].mean() > 0
+    assert len(found.control) == 100
+    assert found.control.mean() < found.values[found.present].mean()
+    assert "more than people who are not in it" in found.verdict()
+    shapley = da.reidentification_shapley(people, kept, permutations=10, people=50)
+    assert (shapley.values[~shapley.present] == 0).all()
+    strangers = da.census(300, seed=9).select(np.arange(250, 300))
+    more = da.reidentification_risk(people, kept, permutations=10, control=strangers)
+    assert len(more.control) == 150
+    assert (more.values == found.values).all()
+
+
+def test_order_of_rows_names_of_categories_and_threads_change_nothing():
+    original, released = frames(5, 30, 25)
+    original.index = [f"p{i}" for i in range(30)]
+    found = run(original, released)
+    turned = run(original, released.sample(frac=1, random_state=0))
+    np.testing.assert_allclose(turned.values, found.values, atol=1e-12)
+    renamed = {"cook": "z", "nurse": "a", "judge": "m"}
+    other = run(original.replace({"job": renamed}), released.replace({"job": renamed}))
+    np.testing.assert_allclose(other.values, found.values, atol=1e-12)
+    mixed = original.sample(frac=1, random_state=1)
+    again = run(mixed, released)
+    np.testing.assert_allclose(again.values, [found.of(i) for i in again.ids], atol=1e-12)
+    people = da.census(60, seed=3)
+    one, two = (da.reidentification_risk(people, people, permutations=8, n_jobs=j) for j in (1, 3))
+    assert (one.values == two.values).all()
+    assert (one.upper == two.upper).all()
+
+
+def test_awkward_tables_are_scored():
+    constant = pd.DataFrame({"a": [1] * 6, "b": list("xyxyxz"), "c": [None] * 6})
+    assert run(constant, constant, columns=["a", "b"]).mean() >= 0
+    shifted = run(constant, constant.assign(a=2), columns=["a", "b"], scenarios={"b": ["b"]})
+    reference = Reference(constant[["a", "b"]], constant[["a", "b"]].assign(a=2), 5)
+    for i in range(6):
+        assert shifted.values[i] == pytest.approx(reference.all_sets(i)[(1,)][2], abs=1e-12)
+    same = pd.DataFrame({"a": [3] * 6, "b": ["x"] * 6})
+    assert (run(same, same).values == 0).all()  # μ is 0: nobody is closer than the others
+    wide = pd.DataFrame({"a": [0.0, 1.0, 2.0, 10.0, 4.0, 5.0]})
+    out = run(wide, pd.DataFrame({"a": [-100.0, 300.0]}))
+    assert (out.values == 0).all()
+
+
+def test_results_come_back_from_files(tmp_path):
+    people = da.census(80, seed=4)
+    risk = da.reidentification_risk(people, people.select(np.arange(60)), permutations=5)
+    shapley = da.reidentification_shapley(people, people, permutations=5)
+    for ending in ("parquet", "json"):
+        back = da.load_result(risk.save(tmp_path / f"r.{ending}"))
+        assert back.summary() == risk.summary()
+        assert (back.values == risk.values).all()
+        other = da.load_result(shapley.save(tmp_path / f"s.{ending}"))
+        assert other.summary() == shapley.summary()
+        assert (other.values == shapley.values).all()
+    assert len(risk.to_frame("pandas")) == 80
+    assert next(iter(shapley.mean())) == max(shapley.mean(), key=shapley.mean().get)
+    from matplotlib.figure import Figure
+
+    assert risk.plot(Figure().add_subplot()).patches
+    assert len(shapley.plot(Figure().add_subplot()).patches) == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": "age"}, "must be a list"),
+        ({"columns": ["agee"]}, "did you mean 'age'"),
+        ({"weights": {"agee": 1}}, "not among the attributes"),
+        ({"weights": {"age": 0}}, "above 0"),
+        ({"neighbours": 40}, "between 1 and 39"),
+        ({"epsilon1": 0}, "above 0"),
+        ({"epsilon2": 2}, "at most 1"),
+        ({"scenarios": "some"}, "scenarios must be one of"),
+        ({"scenarios": 3}, "scenarios must be"),
+        ({"scenarios": {"x": "age"}}, "list of at least one"),
+        ({"scenarios": {"x": ["agee"]}}, "which is no attribute"),
+        ({"scenarios": {"x": ["age"]}, "scenario_weights": {"y": 1}}, "no scenario 'y'"),
+        ({"scenarios": {"x": ["age"]}, "scenario_weights": {"x": 0}}, "all are 0"),
+        ({"scenario_weights": {"x": 1}}, "named scenarios"),
+        ({"people": [77]}, "no record with id 77"),
+        ({"method": "guess"}, "method must be one of"),
+        ({"permutations": 1}, "at least 2"),
+        ({"confidence": 0}, "above 0"),
+    ],
+)
+def test_bad_input_is_named(options, message):
+    people = da.census(40)
+    with pytest.raises(da.InputError, match=message):
+        da.reidentification_risk(people, people, **options)
+
+
+def test_tables_that_do_not_fit_are_named():
+    people = da.census(40)
+    frame = people.to_frame("pandas").drop(columns=["id"])
+    for released, message in (
+        (frame.drop(columns=["age"]), "lacks the column 'age'"),
+        (frame.assign(age="old"), "is numeric in census and categorical"),
+        (people.select(np.arange(20)).to_frame("pandas").drop(columns=["id"]), "neither has ids"),
+        (frame.set_index(pd.Index([f"q{i}" for i in range(40)])), "different types"),
+        (frame.set_index(pd.Index(range(100, 140))), "no id of census"),
+    ):
+        with pytest.raises(da.InputError, match=message):
+            da.reidentification_risk(people, released)
+    with pytest.raises(da.InputError, match="2\\^17 scenarios"):
+        wide = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (30, 17)), columns=[f"c{i}" for i in range(17)])
+        da.reidentification_risk(wide, wide, method="exact")
