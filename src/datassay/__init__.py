@@ -12,6 +12,7 @@ from datassay._version import __version__
 
 if TYPE_CHECKING:
     from datassay import oracle as oracle
+    from datassay import release as release
     from datassay.attacks import (
         Attack,
         Exposure,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         private_knn_shapley,
         private_tknn_shapley,
     )
+    from datassay.release import Comparison, Release, compare_releases
     from datassay.results import Values, load_result
     from datassay.value import (
         Tuning,
@@ -100,6 +102,7 @@ _ROOMS = {
         "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
         "private_tknn_shapley"
     ),
+    "release": "Comparison Release compare_releases",
     "results": "Values load_result",
     "value": (
         "Tuning balance_weights knn_banzhaf knn_loo knn_shapley self_shapley self_waka tknn_shapley tune_k tune_tau "
@@ -116,6 +119,7 @@ __all__ = [
     "Audit",
     "BudgetExceededError",
     "Column",
+    "Comparison",
     "Curve",
     "DatasetInfo",
     "Detection",
@@ -130,6 +134,7 @@ __all__ = [
     "NoisyCounts",
     "Onion",
     "PrivateValues",
+    "Release",
     "Risk",
     "RiskShapley",
     "Table",
@@ -141,6 +146,7 @@ __all__ = [
     "audit",
     "balance_weights",
     "census",
+    "compare_releases",
     "corrupt_features",
     "corrupt_labels",
     "detect_errors",
@@ -162,6 +168,7 @@ __all__ = [
     "read_table",
     "reidentification_risk",
     "reidentification_shapley",
+    "release",
     "removal_curve",
     "self_shapley",
     "self_waka",
@@ -178,8 +185,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "oracle":
-        return import_module("datassay.oracle")
+    if name in ("oracle", "release"):
+        return import_module(f"datassay.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'datassay' has no attribute {name!r}")
     return getattr(import_module(f"datassay.{_ROOM_OF[name]}"), name)

@@ -442,6 +442,7 @@ _LOADERS: Mapping[str, tuple[str, str]] = {
     "attribute means": ("datassay.identity.result", "load_attribute_means"),
     "attribute sets": ("datassay.identity.result", "load_attribute_sets"),
     "attribute table": ("datassay.identity.result", "load_attribute_table"),
+    "comparison": ("datassay.release.comparison", "load_comparison"),
     "exposure": ("datassay.attacks.exposure", "load_exposure"),
     "groups": ("datassay.identity.result", "load_groups"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),

@@ -1,7 +1,7 @@
 """Identity: who can be found in a table, and which attributes give them away."""
 
 from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
-from datassay.identity.risk import reidentification_risk, reidentification_shapley
+from datassay.identity.risk import Scenarios, reidentification_risk, reidentification_shapley
 from datassay.identity.risk_result import Risk, RiskShapley
 from datassay.identity.uniqueness import group_sizes, uniqueness_shapley
 
@@ -12,6 +12,7 @@ __all__ = [
     "Groups",
     "Risk",
     "RiskShapley",
+    "Scenarios",
     "Uniqueness",
     "group_sizes",
     "reidentification_risk",

@@ -1,0 +1,415 @@
+"""Which version of a table may leave, and what does it cost? Strategies side by side: risk, fidelity, utility."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay._work import Bar, Progress
+from datassay.data import Table, as_table, missing_column
+from datassay.identity import Risk, Scenarios, reidentification_risk
+from datassay.release import strategies as ways
+from datassay.release.strategies import Release
+from datassay.release.utility import Utility, fidelity, predictive_utility
+from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.value import balance_weights, knn_shapley, waka
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Strategy = str | Callable[[Table], Release]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Strategies side by side; made by :func:`datassay.compare_releases`.
+
+    Attributes
+    ----------
+    ids
+        The strategies.
+    values
+        Mean risk of each.
+    linkability, gain, fidelity, mcc, f1, loss
+        What the risk is made of, and what the release is good for.
+    risks, people
+        The risk of each person under each strategy (strategies × people), and the people.
+    worth
+        The k-NN Shapley value of each person in each release (NaN where they are not in it), if asked for.
+    """
+
+    ids: NDArray[np.str_]
+    values: Floats
+    linkability: Floats
+    gain: Floats
+    fidelity: Floats
+    mcc: Floats
+    f1: Floats
+    loss: Floats
+    risks: Floats
+    people: NDArray[np.generic]
+    worth: Floats | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in (
+            "ids",
+            "values",
+            "linkability",
+            "gain",
+            "fidelity",
+            "mcc",
+            "f1",
+            "loss",
+            "risks",
+            "people",
+            "worth",
+        ):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.ids.tolist())})"
+
+    def of(self, strategy: str) -> dict[str, float]:
+        """The numbers of one strategy."""
+        found = np.flatnonzero(self.ids == strategy)
+        if len(found) == 0:
+            raise InputError(f"there is no strategy {strategy!r}; there are {_checks.listed(self.ids, 20)}")
+        return {name: float(column[found[0]]) for name, column in self._numbers().items()}
+
+    def _numbers(self) -> dict[str, Floats]:
+        return {
+            "risk": self.values, "linkability": self.linkability, "gain": self.gain, "fidelity": self.fidelity,
+            "mcc": self.mcc, "f1": self.f1, "loss": self.loss,
+        }  # fmt: skip
+
+    def pareto(self, utility: str = "mcc") -> NDArray[np.bool_]:
+        """Which strategies no other beats in both: less risk and more ``utility`` (mcc, f1 or fidelity)."""
+        _checks.choice("utility", utility, ("mcc", "f1", "fidelity"))
+        safe, useful = 1 - self.values, self._numbers()[utility]
+        better = (
+            (safe[:, None] >= safe)
+            & (useful[:, None] >= useful)
+            & ((safe[:, None] > safe) | (useful[:, None] > useful))
+        )
+        return np.asarray(~better.any(axis=0))
+
+    def individuals(self) -> dict[str, dict[str, float]]:
+        """What each strategy does to single people who were in the first one: risk, value, and their order.
+
+        For every strategy: the rank correlation of values with those of the first strategy, the range of values, the
+        mean change of risk for the fifth of people of least value and for the fifth of most value, and the rank
+        correlation of value and risk.
+        """
+        from scipy.stats import spearmanr
+
+        if self.worth is None:
+            raise InputError("values were not asked for: compare_releases(…, individuals=True)")
+        first = self.worth[0]
+        low, high = np.nanquantile(first, [0.2, 0.8])
+        found = {}
+        for i, name in enumerate(self.ids.tolist()):
+            both = np.isfinite(self.worth[i]) & np.isfinite(first)
+            change = self.risks[i] - self.risks[0]
+            found[name] = {
+                "people": float(both.sum()),
+                "rank correlation with the first": float(spearmanr(first[both], self.worth[i][both]).statistic)
+                if both.sum() > 2
+                else float("nan"),
+                "range of values": float(np.ptp(self.worth[i][both])) if both.any() else float("nan"),
+                "change of risk, least valuable fifth": float(change[first <= low].mean()),
+                "change of risk, most valuable fifth": float(change[first >= high].mean()),
+                "rank correlation of value and risk": float(
+                    spearmanr(self.worth[i][both], self.risks[i][both]).statistic
+                )
+                if both.sum() > 2
+                else float("nan"),
+            }
+        return found
+
+    def summary(self) -> str:
+        """The strategies as a table, and which of them are worth considering."""
+        width = max(8, *(len(name) for name in self.ids.tolist()))
+        names = list(self._numbers())
+        lines = [f"{'strategy':<{width}}" + "".join(f"{name:>13}" for name in names) + "  best trade-off"]
+        front, faithful = self.pareto("mcc"), self.pareto("fidelity")
+        for i, name in enumerate(self.ids.tolist()):
+            marks = [word for word, mark in (("prediction", front[i]), ("fidelity", faithful[i])) if mark]
+            numbers = "".join(f"{column[i]:>13.3f}" for column in self._numbers().values())
+            lines.append(f"{name:<{width}}{numbers}  {', '.join(marks)}")
+        lines.append("Best trade-off: no other strategy has both less risk and more of that utility.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None, utility: str = "mcc") -> "Axes":
+        """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes."""
+        if ax is None:
+            ax = new_axes(7, 5)
+        check_axes(ax)
+        front = self.pareto(utility)
+        useful, safe = self._numbers()[utility], 1 - self.values
+        order = np.flatnonzero(front)[np.argsort(useful[front])]
+        ax.plot(useful[order], safe[order], color="#ee7733", zorder=1, label="Pareto front")
+        ax.scatter(useful, safe, color=["#ee7733" if mark else "#4477aa" for mark in front], zorder=2)
+        for i, name in enumerate(self.ids.tolist()):
+            ax.annotate(name, (useful[i], safe[i]), textcoords="offset points", xytext=(5, 4), fontsize=8)
+        ax.set_xlabel({"mcc": "Matthews' correlation", "f1": "F1", "fidelity": "fidelity"}[utility])
+        ax.set_ylabel("safety: 1 − mean re-identification risk")
+        ax.set_title("What safety costs", loc="left")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def plot_risks(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the distribution of people's risk under each strategy as boxes; returns the axes."""
+        if ax is None:
+            ax = new_axes(7, 0.4 * len(self) + 1.2)
+        check_axes(ax)
+        ax.boxplot(self.risks[::-1].T, orientation="horizontal", tick_labels=self.ids[::-1].tolist(), showfliers=False)
+        ax.set_xlabel("re-identification risk of each person")
+        ax.set_title(f"Risk of {len(self.people):,} people", loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a strategy."""
+        return make_frame(self._columns(), kind)
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "strategy": self.ids,
+            **self._numbers(),
+            "pareto_mcc": self.pareto("mcc"),
+            "pareto_fidelity": self.pareto("fidelity"),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "comparison",
+            "people": self.people.tolist(),
+            "risks": self.risks.tolist(),
+            "worth": None
+            if self.worth is None
+            else [[None if v != v else v for v in row] for row in self.worth.tolist()],
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_comparison(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Comparison:
+    """The result that :meth:`Comparison.save` wrote."""
+    numbers = {
+        name: columns[name].astype(np.float64)
+        for name in ("linkability", "gain", "fidelity", "mcc", "f1", "loss")
+    }  # fmt: skip
+    worth = header["worth"]
+    return Comparison(
+        ids=columns["strategy"].astype(np.str_),
+        values=columns["risk"].astype(np.float64),
+        **numbers,
+        risks=np.array(header["risks"], np.float64),
+        people=np.array(header["people"]),
+        worth=None if worth is None else np.array(worth, np.float64),
+        parameters=header["parameters"],
+        seed=header["seed"],
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+def make_release(
+    strategy: Strategy, table: Table, validation: Table | None = None, *, k: int = 5, seed: int = 0
+) -> Release:
+    """The release that a strategy makes of a table.
+
+    Strategies by name: ``keep``; ``k=8`` (Mondrian on all attributes); ``remove=0.25`` (at random), ``shapley=0.25``
+    and ``waka=0.25`` (those of least value for predicting the validation data, classes weighed alike); ``copula``,
+    ``ctgan``, ``tvae``. Or a function of the table that returns a :class:`Release`.
+
+    >>> import datassay as da
+    >>> da.release.make_release("k=4", da.census(100))
+    Release(100 records, mondrian(k=4, strict=True))
+    """
+    if not isinstance(strategy, str):
+        made = strategy(table)
+        if not isinstance(made, Release):
+            raise InputError(f"a strategy must return a Release, got {type(made).__name__}")
+        return made
+    name, equals, text = strategy.partition("=")
+    name = name.strip()
+    if not equals:
+        if name == "keep":
+            return ways.keep(table)
+        if name in ("copula", "ctgan", "tvae"):
+            return ways.synthesize(table, name, seed=seed)
+    else:
+        try:
+            number = float(text)
+        except ValueError:
+            raise InputError(f"strategy {strategy!r}: {text.strip()!r} is not a number") from None
+        if name == "k" and number.is_integer():
+            return ways.mondrian(table, int(number))
+        if name == "remove":
+            return ways.remove(table, number, seed=seed)
+        if name in ("shapley", "waka"):
+            value: dict[str, Any] = {"k": k}
+            if validation is not None:
+                value |= {"X_val": validation, "weights": balance_weights(validation.labels)}
+            return ways.remove(table, number, values=(knn_shapley if name == "shapley" else waka)(table, **value))
+    raise InputError(
+        f"strategy {strategy!r} is not known; there are keep, k=8, remove=0.25, shapley=0.25, waka=0.25, copula, ctgan "
+        "and tvae"
+    )
+
+
+def compare_releases(
+    table: object,
+    label: str | None = None,
+    strategies: Sequence[Strategy] | Mapping[str, Strategy] = ("keep", "k=2", "k=8", "k=32", "remove=0.25", "copula"),
+    *,
+    test: object = None,
+    validation: object = None,
+    k: int = 5,
+    people: object = 1000,
+    individuals: bool = False,
+    seed: int = 0,
+    scenarios: Scenarios = "uniform",
+    permutations: int = 50,
+    neighbours: int | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Comparison:
+    """Strategies side by side: how much risk each leaves, and how much utility.
+
+    Each strategy is applied to the table; the release is attacked (:func:`reidentification_risk`), compared with the
+    original (fidelity), and used to train a k-NN that predicts people who are in neither (Matthews' correlation, F1,
+    loss).
+
+    Parameters
+    ----------
+    table, label
+        The table, and the column to predict (its own label if left out).
+    strategies
+        As :func:`datassay.release.make_release` takes them; a mapping gives them names.
+    test, validation
+        People to predict, and those that value-guided removal looks at. Left out, the table is split 70 : 15 : 15, and
+        the strategies get the 70.
+    k
+        Neighbours of the classifier, and of the values.
+    people
+        Whose risk: ids, how many drawn at random, or None for everyone.
+    individuals
+        Also value every person in every release, for :meth:`Comparison.individuals`.
+    seed, n_jobs, progress
+        Seed of splits, draws and orders; threads; a bar.
+    scenarios, permutations, neighbours
+        Of the attack: see :func:`reidentification_risk`.
+
+    >>> import datassay as da
+    >>> found = da.compare_releases(da.census(300), strategies=["keep", "k=8"], people=40, permutations=5)
+    >>> found.of("k=8")["risk"] < found.of("keep")["risk"]
+    True
+    """
+    given = as_table(table, text="categorical") if label is None else _labelled(table, label)
+    if given.label is None:
+        raise InputError("name the column to predict with label")
+    seed = _checks.integer("seed", seed, at_least=0)
+    if test is None:
+        if validation is not None:
+            raise InputError("validation goes with test: give both, or neither")
+        given, valued, held_out = given.split(0.7, 0.15, 0.15, seed=seed)
+        looked_at: Table | None = valued
+    else:
+        held_out = as_table(test, like=given, text="categorical")
+        looked_at = None if validation is None else as_table(validation, like=given, text="categorical")
+    named = dict(strategies) if isinstance(strategies, Mapping) else {_name(s): s for s in strategies}
+    if not named:
+        raise InputError("strategies names none")
+    risks: list[Risk] = []
+    uses: list[Utility] = []
+    alike, worth, notes = [], [], []
+    with Bar(progress, len(named), "strategies") as report:
+        for name, strategy in named.items():
+            made = make_release(strategy, given, looked_at, k=k, seed=seed)
+            notes += [f"{name}: {note}" for note in made.notes]
+            risks.append(
+                reidentification_risk(
+                    given,
+                    made,
+                    people=people,
+                    scenarios=scenarios,
+                    permutations=permutations,
+                    neighbours=neighbours,
+                    seed=seed,
+                    n_jobs=n_jobs,
+                )
+            )
+            uses.append(predictive_utility(made, held_out, k))
+            alike.append(fidelity(given, made))
+            if individuals:
+                worth.append(_worth(made, looked_at, risks[-1].ids, k))
+            report(1)
+    return Comparison(
+        ids=np.array(list(named)),
+        values=np.array([risk.mean() for risk in risks]),
+        linkability=np.array([risk.linkability.mean() for risk in risks]),
+        gain=np.array([risk.gain.mean() for risk in risks]),
+        fidelity=np.array(alike),
+        mcc=np.array([use.mcc for use in uses]),
+        f1=np.array([use.f1 for use in uses]),
+        loss=np.array([use.loss for use in uses]),
+        risks=np.array([risk.values for risk in risks]),
+        people=risks[0].ids,
+        worth=np.array(worth) if individuals else None,
+        parameters={
+            "k": k,
+            "records": len(given),
+            "scenarios": scenarios if isinstance(scenarios, str) else "named",
+            "permutations": permutations,
+        },
+        seed=seed,
+        notes=tuple(notes),
+    )
+
+
+def _labelled(table: object, label: str) -> Table:
+    given = as_table(table, text="categorical")
+    if label not in given.columns:
+        raise InputError(f"label: {missing_column(label, given.columns)}")
+    return replace(given, label=label, carried=tuple(name for name in given.carried if name != label))
+
+
+def _name(strategy: Strategy) -> str:
+    return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "strategy")
+
+
+def _worth(made: Release, validation: Table | None, people: NDArray[np.generic], k: int) -> Floats:
+    """The k-NN Shapley value of these people in a release; NaN where they are not in it."""
+    value: dict[str, Any] = {"k": k}
+    if validation is not None:
+        value |= {"X_val": validation, "weights": balance_weights(validation.labels)}
+    found = knn_shapley(made.table, **value)
+    if made.synthetic:
+        return np.full(len(people), np.nan)
+    places = {id: i for i, id in enumerate(found.ids.tolist())}
+    return np.array([found.values[places[id]] if id in places else np.nan for id in people.tolist()])

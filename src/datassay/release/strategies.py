@@ -1,0 +1,399 @@
+"""Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (SPEC §9).
+
+A release is a table with the columns of the original, so that whatever used the one can use the other.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError, MissingDependencyError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay.data import Column, Table, as_table, missing_column, read_table
+from datassay.results import FrameKind, Parameter, Values
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A table to be released, and how it was made.
+
+    Attributes
+    ----------
+    table
+        What is released, in the format of the original.
+    strategy
+        keep, remove, mondrian or synthesize.
+    synthetic
+        Whether no record is anybody's own; otherwise ids say whose it is.
+    parameters, seed, notes, version
+        How it was made.
+    """
+
+    table: Table
+    strategy: str
+    synthetic: bool = False
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
+        return f"Release({len(self):,} records, {self.strategy}({settings}))"
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The released table as a data frame."""
+        return self.table.to_frame(kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the released table, with its ids, to .parquet, .csv or .json."""
+        return self.table.save(path)
+
+
+def _taken(table: object) -> Table:
+    return as_table(table, text="categorical")
+
+
+def keep(table: object) -> Release:
+    """Release the table as it is: what every other strategy is to be compared with.
+
+    >>> import datassay as da
+    >>> len(da.release.keep(da.census(100)))
+    100
+    """
+    return Release(_taken(table), "keep")
+
+
+def remove(table: object, share: float, *, values: Values | None = None, seed: int = 0) -> Release:
+    """Release the table without a share of the people: drawn at random, or those of least value.
+
+    Parameters
+    ----------
+    table, share
+        The table, and the share of people to remove (0 … 1).
+    values
+        What each person is worth, by id: those worth least go first. Any values will do: :func:`datassay.knn_shapley`
+        (with ``weights`` that balance the classes), :func:`datassay.waka`, … Left out, people are drawn at random.
+    seed
+        Seed of the draw.
+
+    >>> import datassay as da
+    >>> people = da.census(100)
+    >>> len(da.release.remove(people, 0.25)), len(da.release.remove(people, 0.25, values=da.knn_shapley(people)))
+    (75, 75)
+    """
+    given = _taken(table)
+    share = _checks.number("share", share, at_least=0, below=1)
+    count = round(share * len(given))
+    if count >= len(given):
+        raise InputError(f"removing {share:g} of {len(given)} people leaves nobody")
+    if values is None:
+        seed = _checks.integer("seed", seed, at_least=0)
+        gone = np.random.default_rng(seed).permutation(len(given))[:count]
+        how: dict[str, Parameter] = {"share": share, "by": "random"}
+    else:
+        if not isinstance(values, Values):
+            raise InputError(f"values must be Values, got {type(values).__name__}")
+        places = {id: i for i, id in enumerate(values.ids.tolist())}
+        lacking = [id for id in given.ids.tolist() if id not in places]
+        if lacking:
+            raise InputError(f"values has no value for the records {_checks.listed(lacking)}")
+        worth = values.values[[places[id] for id in given.ids.tolist()]]
+        gone = np.argsort(worth, kind="stable")[:count]
+        how = {"share": share, "by": values.method}
+    stays = np.ones(len(given), bool)
+    stays[gone] = False
+    return Release(given.select(stays), "remove", parameters=how, seed=seed if values is None else None)
+
+
+def _ranks(column: Column) -> tuple[NDArray[np.int64], int, Floats, bool]:
+    """Codes by rank (missing last), how many, where each number lies in 0 … 1, and whether they are numbers."""
+    absent = column.missing
+    if column.kind == "categorical":
+        assert column.categories is not None
+        codes = column.data.astype(np.int64)
+        levels = len(column.categories)
+        codes = np.where(absent, levels, codes)
+        return codes, levels + int(absent.any()), np.zeros(levels + 1), False
+    values, codes = np.unique(column.data[~absent].astype(np.float64), return_inverse=True)
+    found = np.full(len(absent), len(values), np.int64)
+    found[~absent] = codes
+    spread = float(np.ptp(values)) if len(values) else 0.0
+    places = (values - values[0]) / spread if spread > 0 else np.zeros(len(values))
+    return found, len(values) + int(absent.any()), np.append(places, 2.0), True
+
+
+def mondrian(
+    table: object,
+    k: int,
+    *,
+    columns: Sequence[str] | None = None,
+    strict: bool = True,
+    sensitive: str | None = None,
+    l: int | None = None,  # noqa: E741
+    t: float | None = None,
+) -> Release:
+    """Release the table k-anonymously: people in groups of at least k that are alike, the format preserved.
+
+    Groups are cut in two along the attribute in which they differ most, as nearly in half as can be, as long as both
+    halves have k people (Mondrian; LeFevre, DeWitt & Ramakrishnan 2006). Each attribute of a group then becomes a
+    value of the group: the (lower) median number, the most frequent category.
+
+    Parameters
+    ----------
+    table, k
+        The table, and the size of the smallest group.
+    columns
+        The attributes to make alike (quasi-identifiers); all columns that are not carried along, the label among them,
+        if left out.
+    strict
+        Cut between two values only. False: people with the same value may end up in different groups, which are then
+        smaller.
+    sensitive, l, t
+        Stop cutting, too, where a group would have fewer than ``l`` different values of the column ``sensitive``
+        (l-diversity), or a distribution of them farther than ``t`` from that of all (t-closeness, by the earth mover's
+        distance: ordered for numbers, 0/1 for categories). That column is left as it is.
+
+    >>> import datassay as da
+    >>> released = da.release.mondrian(da.census(200), k=5)
+    >>> da.group_sizes(released.table, released.table.features).smallest >= 5
+    True
+    """
+    from datassay.release import kernels
+
+    given = _taken(table)
+    k = _checks.integer("k", k, at_least=1)
+    if k > len(given):
+        raise InputError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
+    if isinstance(columns, str):
+        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    for name in (*(columns or ()), *([] if sensitive is None else [sensitive])):
+        if name not in given.columns:
+            raise InputError(f"{given.name}: {missing_column(name, given.columns)}")
+    if sensitive is None and (l is not None or t is not None):
+        raise InputError("l and t are about the column named sensitive; name it")
+    if sensitive is not None and l is None and t is None:
+        raise InputError(f"sensitive={sensitive!r} needs l, t or both")
+    if columns is not None and sensitive in columns:
+        raise InputError(f"{sensitive!r} is sensitive and cannot be one of the columns to make alike")
+    chosen = [name for name in given.columns if name not in given.carried] if columns is None else list(columns)
+    chosen = [name for name in dict.fromkeys(chosen) if name != sensitive]
+    if not chosen:
+        raise InputError("columns names no attribute to make alike")
+    least = 1 if l is None else _checks.integer("l", l, at_least=1)
+    farthest = 1.0 if t is None else _checks.number("t", t, at_least=0, at_most=1)
+    ranked = [_ranks(given.columns[name]) for name in chosen]
+    most = max(levels for _, levels, _, _ in ranked)
+    places = np.zeros((len(ranked), most + 1))
+    for a, (_, _, where, _) in enumerate(ranked):
+        places[a, : len(where)] = where
+    secret, n_secret, _, ordered = (
+        (np.zeros(len(given), np.int64), 1, np.zeros(1), False)
+        if sensitive is None
+        else _ranks(given.columns[sensitive])
+    )
+    share = np.bincount(secret, minlength=n_secret) / len(given)
+    different = int((share > 0).sum())
+    if least > different:
+        raise InputError(f"l is {least}, and {sensitive!r} has {different} different values")
+    group = np.empty(len(given), np.int64)
+    count = kernels.mondrian(
+        np.array([codes for codes, _, _, _ in ranked]), np.array([levels for _, levels, _, _ in ranked]), places,
+        np.array([numbers for _, _, _, numbers in ranked]), k, bool(strict), secret, share, ordered, least, farthest,
+        group,
+    )  # fmt: skip
+    columns_out = dict(given.columns)
+    for name, (codes, levels, _, numbers) in zip(chosen, ranked, strict=True):
+        columns_out[name] = _represented(given.columns[name], codes, levels, numbers, group, int(count))
+    parameters: dict[str, Parameter] = {"k": k, "strict": bool(strict), "sensitive": sensitive, "l": l, "t": t}
+    if columns is not None:
+        parameters["columns"] = ", ".join(chosen)
+    return Release(replace(given, columns=columns_out), "mondrian", parameters=parameters)
+
+
+def _represented(
+    column: Column, codes: NDArray[np.int64], levels: int, numbers: bool, group: NDArray[np.int64], count: int
+) -> Column:
+    """The column with every value replaced by its group's: the lower median, or the most frequent (ties: the first)."""
+    order = np.lexsort((codes, group))
+    sizes = np.bincount(group, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    if numbers:
+        absent = column.missing
+        present = sizes - np.bincount(group[absent], minlength=count)
+        # Missing values come last in a group; they represent it if they are more than half of it.
+        at = np.where(2 * present >= sizes, starts + np.maximum(present - 1, 0) // 2, starts + sizes - 1)
+        chosen = order[at]
+    else:
+        pairs = group * levels + codes
+        kinds, first, counts = np.unique(pairs, return_index=True, return_counts=True)
+        best = np.lexsort((kinds, -counts, kinds // levels))
+        chosen = first[best[np.unique(kinds[best] // levels, return_index=True)[1]]]
+    return replace(column, data=column.data[chosen[group]])
+
+
+class Synthesizer(Protocol):
+    """Anything that learns from a data frame and makes another like it."""
+
+    def fit(self, frame: object) -> object:
+        """Learn."""
+        ...
+
+    def sample(self, n: int) -> object:
+        """Make n rows."""
+        ...
+
+
+def synthesize(
+    table: object, method: str | Synthesizer = "copula", *, n: int | None = None, epochs: int = 300, seed: int = 0
+) -> Release:
+    """Release made-up people who are like the real ones: no record is anybody's own.
+
+    Parameters
+    ----------
+    table
+        What to imitate.
+    method
+        ``"copula"``: a Gaussian copula over the empirical distribution of each attribute, built in. ``"ctgan"`` and
+        ``"tvae"``: the deep models of the package ``ctgan`` (``pip install datassay[synthesis]``; its licence is the
+        Business Source License). Or any object with ``fit(frame)`` and ``sample(n)``.
+    n
+        How many people to make; as many as there are if left out.
+    epochs
+        Of training, for the deep models.
+    seed
+        Seed of the copula, and of the deep models as far as they heed it.
+
+    Notes
+    -----
+    Synthetic is not anonymous: measure it with :func:`datassay.reidentification_risk`.
+
+    >>> import datassay as da
+    >>> made = da.release.synthesize(da.census(200), n=50)
+    >>> len(made), made.synthetic
+    (50, True)
+    """
+    given = _taken(table)
+    count = len(given) if n is None else _checks.integer("n", n, at_least=1)
+    seed = _checks.integer("seed", seed, at_least=0)
+    names = [name for name in given.columns if name not in given.carried]
+    if not names:
+        raise InputError(f"{given.name} has no columns to imitate")
+    if isinstance(method, str):
+        _checks.choice("method", method, ("copula", "ctgan", "tvae"))
+    if method == "copula":
+        columns = _copula(given, names, count, np.random.default_rng(seed))
+        label = "copula"
+    else:
+        columns, label = _by_model(given, names, method, count, _checks.integer("epochs", epochs, at_least=1), seed)
+    made = Table(columns, np.arange(count), given.label, (), f"synthetic {given.name}", (), given.scale, given.missing)
+    parameters: dict[str, Parameter] = {"method": label, "n": count}
+    if label in ("ctgan", "tvae"):
+        parameters["epochs"] = epochs
+    return Release(made, "synthesize", True, parameters, seed)
+
+
+def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator) -> dict[str, Column]:
+    """Normal scores of every attribute, their correlations, new normal scores, and back again.
+
+    A category takes up as much of 0 … 1 as its share, the most frequent first; a missing number is a category at the
+    end.
+    """
+    from scipy.special import ndtr, ndtri
+
+    scores, back = [], []
+    for name in names:
+        column = table.columns[name]
+        absent = column.missing
+        if column.kind == "categorical":
+            assert column.categories is not None
+            codes = np.where(absent, len(column.categories), column.data.astype(np.int64))
+            sizes = np.bincount(codes, minlength=len(column.categories) + 1)
+            order = np.argsort(-sizes, kind="stable")
+            ends = np.cumsum(sizes[order]) / len(codes)
+            rank = np.empty(len(order), np.int64)
+            rank[order] = np.arange(len(order))
+            width = sizes[codes] / len(codes)
+            uniform = ends[rank[codes]] - width * rng.random(len(codes))
+            back.append((column, order, ends))
+        else:
+            present = np.sort(column.data[~absent])
+            share = len(present) / len(absent)
+            uniform = np.empty(len(absent))
+            # Equal numbers are spread over the room that they take up.
+            ranks = np.lexsort((rng.random(int((~absent).sum())), column.data[~absent]))
+            place = np.empty(len(ranks))
+            place[ranks] = np.arange(len(ranks))
+            uniform[~absent] = share * (place + rng.random(len(place))) / max(1, len(place))
+            uniform[absent] = share + (1 - share) * rng.random(int(absent.sum()))
+            back.append((column, present, np.array([share])))
+        scores.append(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
+    correlation = np.atleast_2d(np.corrcoef(np.array(scores))) if len(table) > 1 else np.eye(len(names))
+    correlation = np.where(np.isfinite(correlation), correlation, np.eye(len(names)))
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    fresh = ndtr(root @ rng.standard_normal((len(names), n)))
+    made: dict[str, Column] = {}
+    for name, uniform, (column, known, ends) in zip(names, fresh, back, strict=True):
+        if column.kind == "categorical":
+            assert column.categories is not None
+            found = known[np.minimum(np.searchsorted(ends, uniform, side="right"), len(known) - 1)]
+            data = np.where(found == len(column.categories), -1, found).astype(column.data.dtype)
+        else:
+            share = float(ends[0])
+            at = np.minimum((uniform / share * len(known)).astype(np.int64), len(known) - 1) if share > 0 else None
+            data = known[at] if at is not None else np.full(n, np.nan)
+            if share < 1:
+                data = np.where(uniform >= share, np.nan, data.astype(np.float64))
+        made[name] = replace(column, data=data)
+    return made
+
+
+def _by_model(
+    table: Table, names: Sequence[str], method: str | Synthesizer, n: int, epochs: int, seed: int
+) -> tuple[dict[str, Column], str]:
+    """Let a model imitate the table as a pandas frame, and read what it makes like the table."""
+    chosen = replace(table, columns={name: table.columns[name] for name in names}, carried=(), id=None)
+    frame = chosen.to_frame("pandas").drop(columns=[chosen.id_column])  # type: ignore[attr-defined]
+    if isinstance(method, str):
+        try:
+            import ctgan
+            import torch
+        except ImportError:
+            raise MissingDependencyError(
+                f"{method} needs the package ctgan; install it with: pip install datassay[synthesis] (its licence is "
+                "the Business Source License)"
+            ) from None
+        torch.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002  ctgan draws from NumPy's global generator
+        discrete = [name for name in names if table.columns[name].kind == "categorical"]
+        model = (ctgan.CTGAN if method == "ctgan" else ctgan.TVAE)(epochs=epochs)
+        model.fit(frame, discrete)
+        made, label = model.sample(n), method
+    else:
+        if not (hasattr(method, "fit") and hasattr(method, "sample")):
+            raise InputError(f"method must be 'copula', 'ctgan', 'tvae' or have fit and sample, got {method!r}")
+        method.fit(frame)
+        made, label = method.sample(n), type(method).__name__
+    read = read_table(made, table.label, like=chosen, text="categorical", name=f"what {label} made")
+    lacking = [name for name in names if name not in read.columns]
+    if lacking:
+        raise InputError(f"{label} made no column {_checks.listed(lacking)}")
+    if len(read) != n:
+        raise InputError(f"{label} made {len(read)} rows where {n} were asked for")
+    return {name: read.columns[name] for name in names}, label
