@@ -49,12 +49,14 @@ if TYPE_CHECKING:
         AttributeSets,
         AttributeTable,
         Groups,
+        QueryScores,
         Risk,
         RiskShapley,
         Uniqueness,
         group_sizes,
         reidentification_risk,
         reidentification_shapley,
+        score_queries,
         uniqueness_shapley,
     )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
@@ -94,8 +96,8 @@ _ROOMS = {
     ),
     "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
     "identity": (
-        "AttributeMeans AttributeSets AttributeTable Groups Risk RiskShapley Uniqueness group_sizes "
-        "reidentification_risk reidentification_shapley uniqueness_shapley"
+        "AttributeMeans AttributeSets AttributeTable Groups QueryScores Risk RiskShapley Uniqueness group_sizes "
+        "reidentification_risk reidentification_shapley score_queries uniqueness_shapley"
     ),
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
@@ -134,6 +136,7 @@ __all__ = [
     "NoisyCounts",
     "Onion",
     "PrivateValues",
+    "QueryScores",
     "Release",
     "Risk",
     "RiskShapley",
@@ -170,6 +173,7 @@ __all__ = [
     "reidentification_shapley",
     "release",
     "removal_curve",
+    "score_queries",
     "self_shapley",
     "self_waka",
     "tknn_shapley",

@@ -448,6 +448,7 @@ _LOADERS: Mapping[str, tuple[str, str]] = {
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
     "onion": ("datassay.attacks.peeling", "load_onion"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
+    "query scores": ("datassay.identity.queries", "load_query_scores"),
     "risk": ("datassay.identity.risk_result", "load_risk"),
     "risk shapley": ("datassay.identity.risk_result", "load_risk_shapley"),
     "uniqueness": ("datassay.identity.result", "load_uniqueness"),

@@ -7,7 +7,7 @@ import typer
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError
-from datassay.cli import attack, datasets, ledger, private_value, reproduce, unique, value
+from datassay.cli import attack, datasets, ledger, private_value, release, reproduce, risk, unique, value
 
 app = typer.Typer(
     name="datassay",
@@ -22,6 +22,8 @@ app.command("value")(value.value)
 app.command("private-value")(private_value.private_value)
 app.command("attack")(attack.attack)
 app.command("unique")(unique.unique)
+app.command("risk")(risk.risk)
+app.command("release")(release.release)
 app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)

@@ -1,5 +1,6 @@
 """Identity: who can be found in a table, and which attributes give them away."""
 
+from datassay.identity.queries import QueryScores, score_queries
 from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
 from datassay.identity.risk import Scenarios, reidentification_risk, reidentification_shapley
 from datassay.identity.risk_result import Risk, RiskShapley
@@ -10,6 +11,7 @@ __all__ = [
     "AttributeSets",
     "AttributeTable",
     "Groups",
+    "QueryScores",
     "Risk",
     "RiskShapley",
     "Scenarios",
@@ -17,5 +19,6 @@ __all__ = [
     "group_sizes",
     "reidentification_risk",
     "reidentification_shapley",
+    "score_queries",
     "uniqueness_shapley",
 ]

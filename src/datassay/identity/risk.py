@@ -7,7 +7,7 @@ is the mean of L · max(I, ε₂) over scenarios R. Reference: SPEC §8 (the the
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -175,22 +175,21 @@ class Setting:
         )  # fmt: skip
 
 
-def _set_up(
+def lay_out(
     original: object,
     released: object,
     *,
     columns: Sequence[str] | None,
     weights: Mapping[str, float] | None,
     neighbours: int | None,
-    people: object,
     synthetic: bool | None,
-    control: object,
     epsilon1: float,
     epsilon2: float,
-    seed: int,
-    n_jobs: int | None,
-) -> tuple[Setting, Setting | None]:
-    """Check what was given and lay it out; the second setting is that of the control."""
+    people: object = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[Table, Table, Gower, Setting]:
+    """Check what was given and lay it out: the tables, the space, and what an attack needs."""
     from datassay.identity import risk_kernels
 
     here = as_table(original, text="categorical")
@@ -211,8 +210,7 @@ def _set_up(
         zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
     epsilon1 = _checks.number("epsilon1", epsilon1, above=0)
     epsilon2 = _checks.number("epsilon2", epsilon2, at_least=0, at_most=1)
-    default = min(len(here) - 1, max(5, round(0.02 * len(here))))
-    k = default if neighbours is None else _checks.integer("neighbours", neighbours, at_least=1, at_most=len(here) - 1)
+    k = _neighbours(here, neighbours)
     rows = _chosen_people(here, people, seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
@@ -226,22 +224,33 @@ def _set_up(
     for _ in in_order(task, parts, thread_count(n_jobs), lambda _: None):
         pass
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
-    common = (np.ascontiguousarray(distinct), counts.astype(np.float64), space.categorical, zeta)
     setting = Setting(
-        chosen, np.ascontiguousarray(points[:, rows]), here.ids[rows], present[rows], *common, mean, deviation,
-        epsilon1, epsilon2, tuple(notes),
+        chosen, np.ascontiguousarray(points[:, rows]), here.ids[rows], present[rows], np.ascontiguousarray(distinct),
+        counts.astype(np.float64), space.categorical, zeta, mean, deviation, epsilon1, epsilon2, tuple(notes),
     )  # fmt: skip
-    if control is None:
-        return setting, None
+    return here, there, space, setting
+
+
+def _neighbours(table: Table, neighbours: int | None) -> int:
+    """How many neighbours say what is near: 2% of the people, at least 5."""
+    if neighbours is None:
+        return min(len(table) - 1, max(5, round(0.02 * len(table))))
+    return _checks.integer("neighbours", neighbours, at_least=1, at_most=len(table) - 1)
+
+
+def _control(setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None) -> Setting:
+    """The same attack on people who are in neither table."""
+    from datassay.identity import risk_kernels
+
     others = as_table(control, text="categorical", like=here)
-    _same_attributes(here, others, chosen)
-    strangers = space.points(others)
+    _same_attributes(here, others, setting.columns)
+    people = space.points(others)
     mean, deviation = np.empty(len(others)), np.empty(len(others))
-    risk_kernels.neighbourhoods_of_others(strangers, points, space.categorical, k, mean, deviation)
-    outside = Setting(
-        chosen, strangers, others.ids, np.zeros(len(others), bool), *common, mean, deviation, epsilon1, epsilon2, ()
+    risk_kernels.neighbourhoods_of_others(
+        people, space.points(here), space.categorical, _neighbours(here, neighbours), mean, deviation
     )
-    return setting, outside
+    absent = np.zeros(len(others), bool)
+    return replace(setting, people=people, ids=others.ids, present=absent, mean=mean, deviation=deviation, notes=())
 
 
 def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
@@ -440,10 +449,11 @@ def reidentification_risk(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    setting, outside = _set_up(
+    here, _, space, setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
-        synthetic=synthetic, control=control, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
     )  # fmt: skip
+    outside = None if control is None else _control(setting, here, space, control, neighbours)
     d = len(setting.columns)
     run = _Run(n_jobs, progress)
     if isinstance(scenarios, str):
@@ -577,10 +587,10 @@ def reidentification_shapley(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    setting, _ = _set_up(
+    setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
-        synthetic=synthetic, control=None, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
-    )  # fmt: skip
+        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+    )[3]  # fmt: skip
     d = len(setting.columns)
     exact = _is_exact(method, d, permutations)
 

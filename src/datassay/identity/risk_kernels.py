@@ -200,3 +200,23 @@ def attack_with_sets(people, released, counts, categorical, zeta, mean, deviatio
                         known_gain[t] -= zeta[a] * parts[a, t]
             before = masks[s]
             _judge(distance, full_gain, known_gain, link, counts, unknown, everything, epsilon1, epsilon2, out[i, s])
+
+
+@kernel
+def score_chosen(people, chosen, counts, categorical, zeta, mean, deviation, known, epsilon1, epsilon2, out):
+    """Score the same chosen records against each person, whose attributes ``known`` were known: out[person, 3]."""
+    d, m = chosen.shape
+    parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
+    nothing, known_gain = np.zeros(m), np.empty(m)
+    everything, unknown = zeta.sum(), 0.0
+    for a in range(d):
+        if not known[a]:
+            unknown += zeta[a]
+    for i in range(people.shape[1]):
+        _prepare(people[:, i], chosen, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
+        known_gain[:] = 0.0
+        for a in range(d):
+            if known[a]:
+                for t in range(m):
+                    known_gain[t] += zeta[a] * parts[a, t]
+        _judge(nothing, full_gain, known_gain, link, counts, unknown, everything, epsilon1, epsilon2, out[i])

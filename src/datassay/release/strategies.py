@@ -4,7 +4,7 @@ A release is a table with the columns of the original, so that whatever used the
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -311,57 +311,81 @@ def synthesize(
 def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator) -> dict[str, Column]:
     """Normal scores of every attribute, their correlations, new normal scores, and back again.
 
-    A category takes up as much of 0 … 1 as its share, the most frequent first; a missing number is a category at the
-    end.
+    A category takes up as much of 0 … 1 as its share, the most frequent first. Whether a number is missing is an
+    attribute of its own; correlations of the number are over people who have it.
     """
     from scipy.special import ndtr, ndtri
 
-    scores, back = [], []
+    scores: list[Floats] = []
+    backwards: list[Callable[[Floats], NDArray[np.generic]]] = []
     for name in names:
         column = table.columns[name]
         absent = column.missing
         if column.kind == "categorical":
             assert column.categories is not None
             codes = np.where(absent, len(column.categories), column.data.astype(np.int64))
-            sizes = np.bincount(codes, minlength=len(column.categories) + 1)
-            order = np.argsort(-sizes, kind="stable")
-            ends = np.cumsum(sizes[order]) / len(codes)
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            width = sizes[codes] / len(codes)
-            uniform = ends[rank[codes]] - width * rng.random(len(codes))
-            back.append((column, order, ends))
+            uniform, back = _spread_codes(codes, len(column.categories) + 1, rng)
         else:
-            present = np.sort(column.data[~absent])
-            share = len(present) / len(absent)
-            uniform = np.empty(len(absent))
-            # Equal numbers are spread over the room that they take up.
-            ranks = np.lexsort((rng.random(int((~absent).sum())), column.data[~absent]))
-            place = np.empty(len(ranks))
-            place[ranks] = np.arange(len(ranks))
-            uniform[~absent] = share * (place + rng.random(len(place))) / max(1, len(place))
-            uniform[absent] = share + (1 - share) * rng.random(int(absent.sum()))
-            back.append((column, present, np.array([share])))
+            uniform, back = _spread_numbers(column.data, absent, rng)
         scores.append(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
-    correlation = np.atleast_2d(np.corrcoef(np.array(scores))) if len(table) > 1 else np.eye(len(names))
-    correlation = np.where(np.isfinite(correlation), correlation, np.eye(len(names)))
+        backwards.append(back)
+        if column.kind == "numeric" and absent.any():
+            uniform, back = _spread_codes(absent.astype(np.int64), 2, rng)
+            scores.append(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
+            backwards.append(back)
+    size = len(scores)
+    correlation = np.eye(size)
+    if len(table) > 2 and size > 1:
+        told = np.ma.corrcoef(np.ma.masked_invalid(np.array(scores))).filled(0.0)  # type: ignore[no-untyped-call]
+        correlation = np.where(np.isfinite(told), told, 0.0)
+        np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    fresh = ndtr(root @ rng.standard_normal((len(names), n)))
+    length = np.sqrt((root**2).sum(axis=1, keepdims=True))
+    root /= np.where(length > 0, length, 1.0)
+    fresh = iter(ndtr(root @ rng.standard_normal((size, n))))
+    told_back = iter(backwards)
     made: dict[str, Column] = {}
-    for name, uniform, (column, known, ends) in zip(names, fresh, back, strict=True):
+    for name in names:
+        column = table.columns[name]
+        data = next(told_back)(next(fresh))
         if column.kind == "categorical":
             assert column.categories is not None
-            found = known[np.minimum(np.searchsorted(ends, uniform, side="right"), len(known) - 1)]
-            data = np.where(found == len(column.categories), -1, found).astype(column.data.dtype)
-        else:
-            share = float(ends[0])
-            at = np.minimum((uniform / share * len(known)).astype(np.int64), len(known) - 1) if share > 0 else None
-            data = known[at] if at is not None else np.full(n, np.nan)
-            if share < 1:
-                data = np.where(uniform >= share, np.nan, data.astype(np.float64))
+            data = np.where(data == len(column.categories), -1, data).astype(column.data.dtype)
+        elif column.missing.any():
+            gone = next(told_back)(next(fresh)).astype(bool)
+            data = np.where(gone, np.nan, data.astype(np.float64))
         made[name] = replace(column, data=data)
     return made
+
+
+def _spread_codes(
+    codes: NDArray[np.int64], levels: int, rng: np.random.Generator
+) -> tuple[Floats, "Callable[[Floats], NDArray[np.generic]]"]:
+    """Codes spread over 0 … 1, each over as much as its share, and the way back."""
+    sizes = np.bincount(codes, minlength=levels)
+    order = np.argsort(-sizes, kind="stable")
+    ends = np.cumsum(sizes[order]) / len(codes)
+    rank = np.empty(levels, np.int64)
+    rank[order] = np.arange(levels)
+    uniform = ends[rank[codes]] - sizes[codes] / len(codes) * rng.random(len(codes))
+    last = int((sizes > 0).sum()) - 1
+    return uniform, lambda u: order[np.minimum(np.searchsorted(ends, u, side="right"), last)]
+
+
+def _spread_numbers(
+    numbers: NDArray[np.generic], absent: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[Floats, "Callable[[Floats], NDArray[np.generic]]"]:
+    """Numbers by rank over 0 … 1, equal ones in any order (NaN where missing), and the way back."""
+    present = numbers[~absent]
+    if len(present) == 0:
+        return np.full(len(absent), np.nan), lambda u: np.full(len(u), np.nan)
+    place = np.empty(len(present))
+    place[np.lexsort((rng.random(len(present)), present))] = np.arange(len(present))
+    uniform = np.full(len(absent), np.nan)
+    uniform[~absent] = (place + rng.random(len(place))) / len(place)
+    known = np.sort(present)
+    return uniform, lambda u: known[np.minimum((u * len(known)).astype(np.int64), len(known) - 1)]
 
 
 def _by_model(
@@ -390,7 +414,10 @@ def _by_model(
             raise InputError(f"method must be 'copula', 'ctgan', 'tvae' or have fit and sample, got {method!r}")
         method.fit(frame)
         made, label = method.sample(n), type(method).__name__
-    read = read_table(made, table.label, like=chosen, text="categorical", name=f"what {label} made")
+    import narwhals as nw
+
+    rows = nw.maybe_reset_index(nw.from_native(made, eager_only=True)).to_native()  # its index says nothing
+    read = read_table(rows, table.label, like=chosen, text="categorical", name=f"what {label} made")
     lacking = [name for name in names if name not in read.columns]
     if lacking:
         raise InputError(f"{label} made no column {_checks.listed(lacking)}")

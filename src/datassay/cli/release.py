@@ -1,0 +1,119 @@
+"""``datassay release``: which version of a table may leave, and what does it cost?"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datassay._errors import InputError
+from datassay.cli.options import (
+    CategoricalOption,
+    IgnoreOption,
+    JobsOption,
+    LabelOption,
+    QuietOption,
+    Text,
+    TextOption,
+    check_jobs,
+    column_list,
+    draw,
+    load_table,
+    refuse_inputs,
+)
+from datassay.cli.risk import Weighing
+
+EXAMPLES = """
+Examples:
+
+  datassay release people.csv --label income --strategies k=2,k=8,k=32,remove=0.25,copula -o comparison.csv
+
+  datassay release people.csv --label income --id person --strategies keep,k=8 --write k=8 --to released.csv
+"""
+
+
+def release(
+    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    label: LabelOption = None,
+    strategies: Annotated[
+        str,
+        typer.Option(
+            help="Separated by commas: keep; k=8 (k-anonymous); remove=0.25 (at random), shapley=0.25, waka=0.25 "
+            "(least valuable first); copula, ctgan, tvae (synthetic)."
+        ),
+    ] = "keep,k=2,k=8,k=32,remove=0.25,copula",
+    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.CATEGORICAL,
+    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the classifier that measures utility.", min=1)] = 5,
+    people: Annotated[int, typer.Option(help="Attack this many people, drawn at random.", min=1)] = 1000,
+    permutations: Annotated[int, typer.Option(help="Random orders of the attributes for each person.")] = 50,
+    scenarios: Annotated[
+        Weighing, typer.Option(help="What attackers know: each number of attributes, or each set, as likely.")
+    ] = Weighing.UNIFORM,
+    individuals: Annotated[
+        bool, typer.Option("--individuals", help="Also tell what each strategy does to people by their value.")
+    ] = False,
+    write: Annotated[str | None, typer.Option(help="Apply this one strategy to the whole table, and write it.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Where to write it: .parquet or .csv.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of splits, draws and orders.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the comparison: .parquet, .csv, .json.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw utility against safety: .svg, .png, .pdf.")] = None,
+    plot_risks: Annotated[Path | None, typer.Option(help="Draw the risk of people as boxes: .svg, .png, .pdf.")] = None,
+    jobs: JobsOption = -1,
+    quiet: QuietOption = False,
+) -> None:
+    """Strategies side by side: the risk that each leaves, how like the original it is, what can be learned from it.
+
+    The table is split 70 : 15 : 15; strategies are applied to the 70, value-guided ones look at the first 15, and
+    utility is measured on the last. The strategy you then choose is applied to the whole table with --write and --to.
+    """
+    import datassay as da
+    from datassay import results
+
+    for file in (output, to):
+        if file is not None:
+            results.check_output(file)
+    for figure in (plot, plot_risks):
+        if figure is not None:
+            results.check_figure(figure)
+    refuse_inputs([output, to, plot, plot_risks], [data])
+    check_jobs(jobs)
+    if (write is None) != (to is None):
+        raise InputError("--write names the strategy and --to the file: give both")
+    reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text.value}
+    table = load_table(data, label, id, reading)
+    found = da.compare_releases(
+        table,
+        strategies=column_list(strategies),
+        k=k,
+        people=people,
+        individuals=individuals,
+        seed=seed,
+        scenarios=scenarios.value,
+        permutations=permutations,
+        n_jobs=jobs,
+        progress=not quiet and sys.stderr.isatty(),
+    )
+    if output is not None:
+        found.save(output)
+    draw(found.plot, plot, 7, 5)
+    draw(found.plot_risks, plot_risks, 7, 0.4 * len(found) + 1.2)
+    if write is not None and to is not None:
+        da.release.make_release(write, table, k=k, seed=seed).save(to)
+    if quiet:
+        return
+    typer.echo(found.summary())
+    if individuals:
+        typer.echo("\nWhat each strategy does to people, by their value:")
+        for name, numbers in found.individuals().items():
+            typer.echo(f"  {name}: " + ", ".join(f"{what} {number:.3g}" for what, number in numbers.items()))
+    for written in (output, to, plot, plot_risks):
+        if written is not None:
+            typer.echo(f"Written: {written}")
+
+
+release.__doc__ = f"{release.__doc__}\n{EXAMPLES}"

@@ -1,0 +1,249 @@
+"""Recorded queries as singling-out attempts: what a filter finds in a release, and whom it gives away.
+
+A filter such as ``age = 34 AND zip = '27601'`` is what an attacker did who knew these attributes: the records it
+matches are those singled out, and anybody in the original whom it describes may have been meant (SPEC §8).
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay.data import Table
+from datassay.identity.risk import lay_out
+from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryScores:
+    """Recorded queries, scored; made by :func:`datassay.score_queries`.
+
+    Attributes
+    ----------
+    ids
+        The queries.
+    values
+        The highest score of each, over the people it describes: 0 if it describes nobody who is in the release.
+    matches, people
+        How many released records it matches, and how many people of the original it describes.
+    person, linkability, gain
+        Who has that score (empty if nobody), and what it is made of.
+    """
+
+    ids: NDArray[np.str_]
+    values: Floats
+    matches: NDArray[np.int64]
+    people: NDArray[np.int64]
+    person: NDArray[np.str_]
+    linkability: Floats
+    gain: Floats
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("ids", "values", "matches", "people", "person", "linkability", "gain"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"QueryScores({len(self)} queries, highest {self.values.max():.3f})"
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "query": self.ids, "score": self.values, "matches": self.matches, "people": self.people,
+            "person": self.person, "linkability": self.linkability, "gain": self.gain,
+        }  # fmt: skip
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a query: score, matches, people, person, linkability, gain."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "query scores",
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+    def summary(self) -> str:
+        """Each query in a line, the most dangerous first."""
+        lines = []
+        for i in np.argsort(-self.values, kind="stable"):
+            whom = f"; most of all {self.person[i]}" if self.person[i] else ""
+            lines.append(
+                f"{self.values[i]:.3f}  {self.ids[i]}: {self.matches[i]:,} records of {self.people[i]:,} people"
+                f" (link {self.linkability[i]:.2f}, gain {self.gain[i]:.2f}){whom}"
+            )
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+def load_query_scores(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> QueryScores:
+    """The result that :meth:`QueryScores.save` wrote."""
+    return QueryScores(
+        ids=columns["query"].astype(np.str_),
+        values=columns["score"].astype(np.float64),
+        matches=columns["matches"].astype(np.int64),
+        people=columns["people"].astype(np.int64),
+        person=np.array([text or "" for text in columns["person"].tolist()], np.str_),
+        linkability=columns["linkability"].astype(np.float64),
+        gain=columns["gain"].astype(np.float64),
+        parameters=header["parameters"],
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+def score_queries(
+    original: object,
+    released: object,
+    queries: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    neighbours: int | None = None,
+    epsilon1: float = 100.0,
+    epsilon2: float = 0.5,
+    synthetic: bool | None = None,
+) -> QueryScores:
+    """Score recorded filters as singling-out attempts on the people they describe.
+
+    A filter's matches in the release take the place of the records that :func:`reidentification_risk` singles out by
+    distance; the attributes that it mentions are what the attacker knew. Everyone in the original whom it describes
+    and who is in the release is a possible target, and the query's score is the highest of theirs.
+
+    Parameters
+    ----------
+    original, released
+        As for :func:`reidentification_risk`.
+    queries
+        Conditions as in SQL, on the columns of the tables: ``"age = 34 AND zip = '27601'"``.
+    columns, weights, neighbours, epsilon1, epsilon2, synthetic
+        As for :func:`reidentification_risk`.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> people = da.census(300)
+    >>> scored = da.score_queries(people, people, ["age > 100", "sex = 'male'"])
+    >>> bool(scored.values[0] > scored.values[1])
+    True
+    """
+    from datassay.identity import risk_kernels
+
+    if isinstance(queries, str) or not queries:
+        raise InputError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
+    here, there, space, setting = lay_out(
+        original, released, columns=columns, weights=weights, neighbours=neighbours, synthetic=synthetic,
+        epsilon1=epsilon1, epsilon2=epsilon2,
+    )  # fmt: skip
+    released_points = space.points(there)
+    rows = []
+    for query in queries:
+        known = mentioned(query, setting.columns)
+        targets = np.flatnonzero(_matching(here, query) & setting.present)
+        hits = np.flatnonzero(_matching(there, query))
+        described = int(_matching(here, query).sum())
+        best = (0.0, "", 0.0, 0.0)
+        if len(targets) and len(hits):
+            scores = np.empty((len(targets), 3))
+            risk_kernels.score_chosen(
+                np.ascontiguousarray(setting.people[:, targets]), np.ascontiguousarray(released_points[:, hits]),
+                np.ones(len(hits)), setting.categorical, setting.zeta, setting.mean[targets],
+                setting.deviation[targets],
+                np.isin(np.array(setting.columns), known), setting.epsilon1, setting.epsilon2, scores,
+            )  # fmt: skip
+            top = int(scores[:, 2].argmax())
+            best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
+        rows.append((query, len(hits), described, *best))
+    return QueryScores(
+        ids=np.array([row[0] for row in rows]),
+        matches=np.array([row[1] for row in rows], np.int64),
+        people=np.array([row[2] for row in rows], np.int64),
+        values=np.array([row[3] for row in rows]),
+        person=np.array([row[4] for row in rows]),
+        linkability=np.array([row[5] for row in rows]),
+        gain=np.array([row[6] for row in rows]),
+        parameters={"neighbours": neighbours, "epsilon1": epsilon1, "epsilon2": epsilon2},
+        notes=setting.notes,
+    )
+
+
+def _closed() -> Any:
+    """A DuckDB that can reach neither files nor the network: queries come from a log."""
+    import duckdb
+
+    return duckdb.connect(config={"enable_external_access": "false", "lock_configuration": "true"})
+
+
+def mentioned(query: str, columns: Sequence[str]) -> list[str]:
+    """The attributes that a condition mentions."""
+    with _closed() as connection:
+        parsed = json.loads(
+            connection.execute(
+                "SELECT json_serialize_sql(?)", [f"SELECT 1 FROM people WHERE {query}"]
+            ).fetchone()[0]
+        )  # fmt: skip
+    if parsed.get("error"):
+        raise InputError(f"query {query!r} cannot be read: {parsed.get('error_message', 'it is no condition')}")
+    if len(parsed["statements"]) != 1 or "SUBQUERY" in json.dumps(parsed):
+        raise InputError(f"query {query!r} must be one condition on the columns, without other queries in it")
+    names = {name.casefold(): name for name in columns}
+    found = []
+    for name in _column_names(parsed["statements"][0]["node"]["where_clause"]):
+        if name.casefold() not in names:
+            raise InputError(f"query {query!r} mentions {name!r}, which is none of {_checks.listed(columns, 12)}")
+        found.append(names[name.casefold()])
+    if not found:
+        raise InputError(f"query {query!r} mentions no attribute")
+    return list(dict.fromkeys(found))
+
+
+def _column_names(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        if node.get("class") == "COLUMN_REF":
+            yield str(node["column_names"][-1])
+        for value in node.values():
+            yield from _column_names(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _column_names(value)
+
+
+def _matching(table: Table, query: str) -> NDArray[np.bool_]:
+    """Which rows of a table satisfy a condition."""
+    import duckdb
+    import pyarrow as pa
+
+    arrays: dict[str, Any] = {"(row)": np.arange(len(table))}
+    for name, column in table.columns.items():
+        data = column.decoded()
+        arrays[name] = pa.array(data.tolist() if data.dtype.kind in "UO" else data, from_pandas=True)
+    with duckdb.connect() as connection:
+        connection.register("people", pa.table(arrays))
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        try:
+            found = connection.execute(f'SELECT "(row)" FROM people WHERE {query}').fetchnumpy()["(row)"]
+        except duckdb.Error as error:
+            raise InputError(f"query {query!r} cannot be run: {str(error).splitlines()[0]}") from None
+    matches = np.zeros(len(table), bool)
+    matches[np.asarray(found, np.intp)] = True
+    return matches

@@ -1,0 +1,276 @@
+"""Release strategies: what they promise, counted by pandas; utility by its definitions; comparisons."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
+
+import datassay as da
+from datassay.release import kernels
+
+
+def frame_of(table):
+    return table.to_frame("pandas").drop(columns=["id"])
+
+
+@st.composite
+def mixed(draw):
+    n = draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    few = draw(st.integers(1, 6))
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, few, n) * 7,
+            "pay": rng.normal(0, 1, n).round(draw(st.integers(0, 2))),
+            "job": rng.choice(list("abcdef")[:few], n),
+            "ill": rng.choice(list("xyz"), n),
+        }
+    )
+    if draw(st.booleans()):
+        frame.loc[rng.random(n) < 0.2, "pay"] = np.nan
+        frame.loc[rng.random(n) < 0.2, "job"] = None
+    return frame, draw(st.integers(1, n))
+
+
+@settings(max_examples=80, deadline=None)
+@given(mixed(), st.booleans())
+def test_no_group_is_ever_smaller_than_k(made, strict):
+    frame, k = made
+    released = da.release.mondrian(frame, k, strict=strict)
+    out = frame_of(released.table)
+    assert out.groupby(list(out), dropna=False).size().min() >= k
+    assert len(out) == len(frame)
+    assert released.table.ids.tolist() == list(range(len(frame)))
+    for name in frame:  # values are the table's own
+        assert set(out[name].dropna()) <= set(frame[name].dropna())
+        assert out[name].isna().sum() == 0 or frame[name].isna().any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixed(), st.integers(1, 3), st.floats(0.05, 1.0), st.booleans())
+def test_groups_are_diverse_and_close_where_asked(made, least, farthest, strict):
+    frame, k = made
+    least = min(least, frame["ill"].nunique())
+    released = da.release.mondrian(frame, k, strict=strict, sensitive="ill", l=least, t=farthest)
+    out = frame_of(released.table)
+    assert (out["ill"] == frame["ill"]).all()
+    everyone = frame["ill"].value_counts(normalize=True)
+    for _, group in out.groupby(["age", "pay", "job"], dropna=False):
+        assert len(group) >= k
+        assert group["ill"].nunique() >= least
+        share = group["ill"].value_counts(normalize=True).reindex(everyone.index).fillna(0)
+        assert 0.5 * (share - everyone).abs().sum() <= farthest + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(mixed(), st.floats(0.05, 0.5))
+def test_closeness_of_numbers_is_ordered(made, farthest):
+    frame, k = made
+    frame["pay"] = frame["pay"].fillna(0)
+    released = da.release.mondrian(frame, k, columns=["age", "job"], sensitive="pay", t=farthest)
+    out = frame_of(released.table)
+    levels = np.sort(frame["pay"].unique())
+    if len(levels) == 1:
+        return
+    rank = {value: i / (len(levels) - 1) for i, value in enumerate(levels)}
+    for _, group in out.groupby(["age", "job"], dropna=False):
+        distance = wasserstein_distance(group["pay"].map(rank), frame["pay"].map(rank))
+        assert distance <= farthest + 1e-9
+
+
+def test_groups_are_cut_as_far_as_can_be():
+    people = da.census(1000, seed=1)
+    out = frame_of(da.release.mondrian(people, 5, strict=False).table).drop(
+        columns=["label_error", "duplicate_of", "rare"]
+    )
+    assert len(out.drop_duplicates()) > 1000 / 10 * 0.8
+    line = pd.DataFrame({"x": range(16)})
+    assert da.release.mondrian(line, 4).table["x"].tolist() == [1] * 4 + [5] * 4 + [9] * 4 + [13] * 4
+    assert da.release.mondrian(line, 5).table["x"].tolist() == [3] * 8 + [11] * 8
+    same = pd.DataFrame({"x": [1] * 9, "y": ["a"] * 9})
+    for strict in (True, False):
+        assert len(frame_of(da.release.mondrian(same, 2, strict=strict).table).drop_duplicates()) == 1
+    halves = pd.DataFrame({"x": [1] * 5 + [2]})
+    assert set(da.release.mondrian(halves, 2).table["x"]) == {1}
+    assert _groups(halves, 2, strict=False).tolist() == [0, 0, 0, 1, 1, 1]
+    assert _groups(halves, 2, strict=True).tolist() == [0] * 6
+
+
+def _groups(frame, k, strict):
+    codes = np.unique(frame["x"], return_inverse=True)[1][None].astype(np.int64)
+    levels = np.array([codes.max() + 1])
+    group = np.empty(len(frame), np.int64)
+    kernels.mondrian(
+        codes, levels, np.linspace(0, 1, levels[0] + 1)[None], np.array([True]), k, strict,
+        np.zeros(len(frame), np.int64), np.ones(1), False, 1, 1.0, group,
+    )  # fmt: skip
+    return group
+
+
+def test_chosen_columns_only_are_made_alike():
+    people = da.census(300, seed=2)
+    released = da.release.mondrian(people, 10, columns=["age", "sex"])
+    out, before = frame_of(released.table), frame_of(people)
+    assert out.groupby(["age", "sex"]).size().min() >= 10
+    assert (out["capital"] == before["capital"]).all()
+    assert released.table.label == "income"
+
+
+def test_people_are_removed_at_random_or_by_value():
+    people = da.census(200, seed=3)
+    values = da.knn_shapley(people)
+    kept = da.release.remove(people, 0.3, values=values)
+    assert len(kept) == 140
+    gone = ~np.isin(values.ids, kept.table.ids)
+    assert values.values[gone].max() <= values.values[~gone].min()
+    first, again, other = (da.release.remove(people, 0.3, seed=s).table.ids.tolist() for s in (1, 1, 2))
+    assert first == again != other
+    assert len(da.release.remove(people, 0.0)) == len(da.release.keep(people)) == 200
+
+
+def test_the_copula_keeps_margins_and_correlations():
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 1, 4000)
+    frame = pd.DataFrame({"x": x, "y": (x + 0.5 * rng.normal(0, 1, 4000)).round(1), "n": rng.poisson(3, 4000)})
+    frame["c"] = np.where(x > 0.5, "high", np.where(rng.random(4000) < 0.5, "low", "mid"))
+    frame.loc[rng.random(4000) < 0.1, "y"] = np.nan
+    frame.loc[rng.random(4000) < 0.2, "c"] = None
+    made = da.release.synthesize(frame, seed=1)
+    out = frame_of(made.table)
+    assert made.synthetic
+    assert made.table.columns["n"].data.dtype.kind == "i"
+    for name in ("x", "y", "n"):
+        assert wasserstein_distance(out[name].dropna(), frame[name].dropna()) < 0.1
+        assert abs(out[name].isna().mean() - frame[name].isna().mean()) < 0.03
+    shares = frame["c"].value_counts(normalize=True, dropna=False)
+    assert (out["c"].value_counts(normalize=True, dropna=False) - shares).abs().max() < 0.04
+    both = frame.dropna(subset=["y"])
+    assert abs(out[["x", "y"]].dropna().corr().iloc[0, 1] - both[["x", "y"]].corr().iloc[0, 1]) < 0.08
+    same = da.release.synthesize(frame, seed=1)
+    pd.testing.assert_frame_equal(frame_of(same.table), out)
+    assert len(da.release.synthesize(frame, n=7)) == 7
+
+
+class Repeats:
+    """A model that returns what it saw."""
+
+    def fit(self, frame):
+        self.frame = frame
+
+    def sample(self, n):
+        return self.frame.sample(n, replace=True, random_state=0)
+
+
+def test_any_model_with_fit_and_sample_will_do():
+    people = da.census(100, seed=4)
+    made = da.release.synthesize(people, Repeats(), n=40)
+    assert len(made) == 40
+    assert made.parameters["method"] == "Repeats"
+    assert made.table.label == "income"
+    risk = da.reidentification_risk(people, made, permutations=5)
+    assert risk.present.all()
+    with pytest.raises(da.InputError, match="fit and sample"):
+        da.release.synthesize(people, 3)
+
+
+def test_the_deep_models_say_what_they_need():
+    try:
+        import ctgan  # noqa: F401
+    except ImportError:
+        with pytest.raises(da.MissingDependencyError, match="Business Source License"):
+            da.release.synthesize(da.census(50), "ctgan")
+
+
+def test_fidelity_is_one_minus_the_share_of_the_random_distance():
+    rng = np.random.default_rng(1)
+    a = pd.DataFrame({"x": rng.normal(0, 1, 300), "c": rng.choice(list("aab"), 300)})
+    b = pd.DataFrame({"x": rng.normal(0.5, 1, 200), "c": rng.choice(list("ab"), 200)})
+    low, spread = a["x"].min(), np.ptp(a["x"])
+    scaled, other = (a["x"] - low) / spread, ((b["x"] - low) / spread).clip(0, 1)
+    fine = (np.arange(200_000) + 0.5) / 200_000
+    w = [wasserstein_distance(scaled, other), abs((a["c"] == "a").mean() - (b["c"] == "a").mean())]
+    w_random = [wasserstein_distance(scaled, fine), abs((a["c"] == "a").mean() - 0.5)]
+    expected = (np.mean(w_random) - np.mean(w)) / np.mean(w_random)
+    assert da.release.fidelity(a, b) == pytest.approx(expected, abs=1e-5)
+    assert da.release.fidelity(a, a) == 1
+    with pytest.raises(da.InputError, match="lacks the column 'c'"):
+        da.release.fidelity(a, b[["x"]])
+
+
+def test_predictive_utility_is_that_of_scikit_learn():
+    from sklearn.metrics import matthews_corrcoef
+    from sklearn.neighbors import KNeighborsClassifier
+
+    train, test = da.census(600, seed=5).split(0.6)
+    encoder = da.fit_encoder(train)
+    model = KNeighborsClassifier(7).fit(encoder.transform(train)[0], train.labels)
+    predicted = model.predict(encoder.transform(test)[0])
+    found = da.release.predictive_utility(train, test, k=7)
+    assert found.mcc == pytest.approx(matthews_corrcoef(test.labels, predicted))
+    assert found.accuracy == pytest.approx((predicted == test.labels).mean())
+
+
+def test_strategies_side_by_side(tmp_path):
+    people = da.census(700, seed=6)
+    strategies = ["keep", "k=4", "k=32", "remove=0.5", "shapley=0.25", "waka=0.25", "copula"]
+    found = da.compare_releases(people, strategies=strategies, people=80, permutations=8, individuals=True)
+    assert found.ids.tolist() == strategies
+    assert found.of("k=32")["risk"] < found.of("k=4")["risk"] < found.of("keep")["risk"]
+    assert found.of("keep")["fidelity"] == 1
+    safe, useful = 1 - found.values, found.mcc
+    for i, on_front in enumerate(found.pareto()):
+        beaten = any(
+            safe[j] >= safe[i] and useful[j] >= useful[i] and (safe[j] > safe[i] or useful[j] > useful[i])
+            for j in range(len(found))
+        )
+        assert on_front == (not beaten)
+    single = found.individuals()
+    assert single["keep"]["rank correlation with the first"] == pytest.approx(1)
+    assert single["k=32"]["rank correlation with the first"] < single["k=4"]["rank correlation with the first"]
+    back = da.load_result(found.save(tmp_path / "c.json"))
+    assert back.summary() == found.summary()
+    assert back.individuals()["k=4"] == pytest.approx(single["k=4"])
+    from matplotlib.figure import Figure
+
+    assert len(found.plot(Figure().add_subplot()).texts) == 7
+    assert found.plot_risks(Figure().add_subplot()).lines
+    own = da.compare_releases(
+        people, strategies={"halved": lambda t: da.release.remove(t, 0.5)}, people=20, permutations=4
+    )
+    assert own.ids.tolist() == ["halved"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda p: da.release.mondrian(p, 0), "k must be"),
+        (lambda p: da.release.mondrian(p, 51), "no group can be that large"),
+        (lambda p: da.release.mondrian(p, 2, columns="age"), "must be a list"),
+        (lambda p: da.release.mondrian(p, 2, columns=["agee"]), "did you mean 'age'"),
+        (lambda p: da.release.mondrian(p, 2, columns=[]), "no attribute"),
+        (lambda p: da.release.mondrian(p, 2, l=2), "name it"),
+        (lambda p: da.release.mondrian(p, 2, sensitive="sex"), "needs l, t or both"),
+        (lambda p: da.release.mondrian(p, 2, sensitive="sex", l=3), "has 2 different values"),
+        (lambda p: da.release.mondrian(p, 2, columns=["sex"], sensitive="sex", l=2), "cannot be one of"),
+        (lambda p: da.release.mondrian(p, 2, sensitive="sex", t=2), "at most 1"),
+        (lambda p: da.release.remove(p, 1.0), "below 1"),
+        (lambda p: da.release.remove(p, 0.99), "leaves nobody"),
+        (lambda p: da.release.remove(p, 0.5, values=[1]), "must be Values"),
+        (
+            lambda p: da.release.remove(p, 0.5, values=da.knn_shapley(p.select(np.arange(9)))),
+            "no value for the records",
+        ),
+        (lambda p: da.release.synthesize(p, "gan"), "method must be one of"),
+        (lambda p: da.compare_releases(p, strategies=["magic"]), "'magic' is not known"),
+        (lambda p: da.compare_releases(p, strategies=["k=x"]), "not a number"),
+        (lambda p: da.compare_releases(p, strategies=[]), "names none"),
+        (lambda p: da.compare_releases(p, "incomee"), "did you mean 'income'"),
+        (lambda p: da.compare_releases(p, strategies={"x": lambda t: 3}, people=5), "must return a Release"),
+        (lambda p: da.compare_releases(frame_of(p)), "name the column to predict"),
+    ],
+)
+def test_bad_input_is_named(ask, message):
+    with pytest.raises(da.InputError, match=message):
+        ask(da.census(50))
