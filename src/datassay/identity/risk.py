@@ -491,6 +491,7 @@ def reidentification_risk(
         gain=np.where(there, means[:, 1], 0.0),
         guesses=np.where(there, guesses, 0.0),
         control=np.concatenate([raw[~there], by_chance]),
+        attacked=means,
         scenarios=names,
         scenario_weights=share,
         scenario_means=each[there].mean(axis=0) if there.any() else np.zeros((len(names), 3)),

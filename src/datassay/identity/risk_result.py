@@ -38,6 +38,8 @@ class Risk:
         What an attacker who picks a released record at random would score on each person.
     control
         What the attack scores on people who are not in the release: those removed, and those given as control.
+    attacked
+        (linkability, gain, score) of each person as the attack has them, in the release or not.
     scenarios, scenario_weights, scenario_means
         The scenarios, what they count for, and (linkability, gain, score) in each, over people in the release.
     """
@@ -49,6 +51,7 @@ class Risk:
     gain: Floats
     guesses: Floats
     control: Floats
+    attacked: Floats
     scenarios: tuple[str, ...]
     scenario_weights: Floats
     scenario_means: Floats
@@ -60,8 +63,8 @@ class Risk:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("values", "ids", "present", "linkability", "gain", "guesses", "control", "scenario_weights",
-                     "scenario_means", "lower", "upper"):  # fmt: skip
+        for name in ("values", "ids", "present", "linkability", "gain", "guesses", "control", "attacked",
+                     "scenario_weights", "scenario_means", "lower", "upper"):  # fmt: skip
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
@@ -153,12 +156,14 @@ class Risk:
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         columns: dict[str, NDArray[np.generic] | None] = {
             "id": self.ids, "risk": self.values, "present": self.present, "linkability": self.linkability,
-            "gain": self.gain, "guess": self.guesses, "lower": self.lower, "upper": self.upper,
+            "gain": self.gain, "guess": self.guesses, "attacked_linkability": self.attacked[:, 0],
+            "attacked_gain": self.attacked[:, 1], "attacked_risk": self.attacked[:, 2], "lower": self.lower,
+            "upper": self.upper,
         }  # fmt: skip
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, risk, present, linkability, gain, guess and, where sampled, lower and upper."""
+        """One row a person: id, risk, present, what it is made of, guess, as attacked, and limits where sampled."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -294,6 +299,9 @@ def load_risk(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generi
         gain=columns["gain"].astype(np.float64),
         guesses=columns["guess"].astype(np.float64),
         control=np.array(header["control"], np.float64),
+        attacked=np.column_stack(
+            [columns[f"attacked_{name}"].astype(np.float64) for name in ("linkability", "gain", "risk")]
+        ),
         scenarios=tuple(map(str, header["scenarios"])),
         scenario_weights=np.array(header["scenario_weights"], np.float64),
         scenario_means=np.array(header["scenario_means"], np.float64),

@@ -238,13 +238,20 @@ def load_comparison(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.
 
 
 def make_release(
-    strategy: Strategy, table: Table, validation: Table | None = None, *, k: int = 5, seed: int = 0
+    strategy: Strategy,
+    table: Table,
+    validation: Table | None = None,
+    *,
+    k: int = 5,
+    balance: float = 1.0,
+    seed: int = 0,
 ) -> Release:
     """The release that a strategy makes of a table.
 
     Strategies by name: ``keep``; ``k=8`` (Mondrian on all attributes); ``remove=0.25`` (at random), ``shapley=0.25``
-    and ``waka=0.25`` (those of least value for predicting the validation data, classes weighed alike); ``copula``,
-    ``ctgan``, ``tvae``. Or a function of the table that returns a :class:`Release`.
+    and ``waka=0.25`` (those of least value for predicting the validation data, the larger class counting ``balance``
+    times as much as the smaller); ``copula``, ``ctgan``, ``tvae``. Or a function of the table that returns a
+    :class:`Release`.
 
     >>> import datassay as da
     >>> da.release.make_release("k=4", da.census(100))
@@ -274,7 +281,7 @@ def make_release(
         if name in ("shapley", "waka"):
             value: dict[str, Any] = {"k": k}
             if validation is not None:
-                value |= {"X_val": validation, "weights": balance_weights(validation.labels)}
+                value |= {"X_val": validation, "weights": balance_weights(validation.labels, balance)}
             return ways.remove(table, number, values=(knn_shapley if name == "shapley" else waka)(table, **value))
     raise InputError(
         f"strategy {strategy!r} is not known; there are keep, k=8, remove=0.25, shapley=0.25, waka=0.25, copula, ctgan "
@@ -290,6 +297,7 @@ def compare_releases(
     test: object = None,
     validation: object = None,
     k: int = 5,
+    balance: float = 1.0,
     people: object = 1000,
     individuals: bool = False,
     seed: int = 0,
@@ -314,8 +322,8 @@ def compare_releases(
     test, validation
         People to predict, and those that value-guided removal looks at. Left out, the table is split 70 : 15 : 15, and
         the strategies get the 70.
-    k
-        Neighbours of the classifier, and of the values.
+    k, balance
+        Neighbours of the classifier, and of the values; how much the larger class counts in these, the smaller being 1.
     people
         Whose risk: ids, how many drawn at random, or None for everyone.
     individuals
@@ -350,7 +358,7 @@ def compare_releases(
     alike, worth, notes = [], [], []
     with Bar(progress, len(named), "strategies") as report:
         for name, strategy in named.items():
-            made = make_release(strategy, given, looked_at, k=k, seed=seed)
+            made = make_release(strategy, given, looked_at, k=k, balance=balance, seed=seed)
             notes += [f"{name}: {note}" for note in made.notes]
             risks.append(
                 reidentification_risk(
