@@ -9,7 +9,7 @@ from datassay._errors import MissingDependencyError
 from datassay.data import Table, load_dataset
 from datassay.evaluate.reproductions import REPRODUCTIONS, Cell, Reproduction, reproduction
 from datassay.identity import Risk, reidentification_risk, reidentification_shapley, uniqueness_shapley
-from datassay.release import Release, fidelity, make_release, predictive_utility, remove
+from datassay.release import fidelity, make_release, predictive_utility
 
 
 @dataclass(frozen=True)
@@ -94,22 +94,27 @@ STUDIES: Final = {
     ),
 }  # fmt: skip
 PEOPLE: Final = 1000
+SPLITS: Final = 10
 SEED: Final = 0
 
 
-def release_tables(name: str) -> tuple[Table, Table, Table]:
-    """The data of a study, split 70 : 15 : 15; classes are balanced by leaving out people, as its sizes imply."""
+def release_tables(name: str, seed: int = SEED) -> tuple[Table, Table, Table]:
+    """The data of a study, split 70 : 15 : 15.
+
+    The thesis has 15,682 people of Adult and 10,578 of Bank: twice the size of the smaller class. Matthews' correlations
+    as low as the published ones come out if so many are drawn from all, and not if the classes are made equal. Numbers
+    are scaled to 0 … 1 there.
+    """
     study = STUDIES[name]
-    table = load_dataset(study.data, label=study.label, text="categorical")
+    table = load_dataset(study.data, label=study.label, text="categorical", scale="minmax")
     if study.data == "adult":
         table = table.select(table["split"].astype(np.str_) == "train")
     table = table.set_aside([c for c in table.features if c not in study.columns])
     if study.data != "german_credit":
-        rng = np.random.default_rng(SEED)
-        names, codes, sizes = np.unique(table.labels, return_inverse=True, return_counts=True)
-        chosen = [rng.permutation(np.flatnonzero(codes == c))[: sizes.min()] for c in range(len(names))]
-        table = table.select(np.sort(np.concatenate(chosen)))
-    train, validation, test = table.split(0.7, 0.15, 0.15, seed=SEED)
+        smaller = int(np.unique(table.labels, return_counts=True)[1].min())
+        drawn = np.random.default_rng(seed).permutation(len(table))[: 2 * smaller]
+        table = table.select(np.sort(drawn))
+    train, validation, test = table.split(0.7, 0.15, 0.15, seed=seed)
     return train, validation, test
 
 
@@ -132,16 +137,15 @@ def _study(name: str) -> Reproduction:
             skipped.append(strategy)
             continue
         risk = reidentification_risk(train, made, people=PEOPLE, scenarios="binomial", seed=SEED)
-        mcc = predictive_utility(made, test, study.k).mcc
-        if strategy.startswith("remove"):
-            mcc = _mean_mcc(train, float(strategy.partition("=")[2]), test, study.k)
+        removal = strategy.startswith(("remove", "shapley"))
+        mcc = _mean_mcc(name, strategy) if removal else predictive_utility(made, test, study.k).mcc
         ours[strategy] = (*_scored(risk), fidelity(train, made), mcc)
         for place, column in enumerate(("linkability", "gain", "risk", "fidelity", "MCC")):
             judged = strategy == "keep" and name == "release-adult" and place < 3
             cells.append(
                 Cell(strategy, column, ours[strategy][place], published[place], 0.025 if judged else None, judged)
             )
-        if strategy.startswith(("remove", "shapley")):
+        if removal:
             cells.append(Cell(strategy, "risk, removed people at 0", risk.mean()))
     values = reidentification_shapley(train, train, people=PEOPLE, seed=SEED)
     means = values.mean()
@@ -155,7 +159,7 @@ def _study(name: str) -> Reproduction:
         "risk falls with k": by_k == sorted(by_k, reverse=True),
         "removing a quarter leaves more risk than k = 2": min(ours["remove=0.25"][2], ours["shapley=0.25"][2])
         > ours["k=2"][2],
-        "removal by Shapley value keeps more MCC than at random (a quarter removed)": ours["shapley=0.25"][4]
+        "removal by Shapley value keeps more MCC than at random (a quarter removed, 10 splits)": ours["shapley=0.25"][4]
         > ours["remove=0.25"][4],
         f"{' and '.join(study.leaders)} lead the RSV": set(first) == set(study.leaders),
         "RSV correlates with entropy": correlation > 0.3,
@@ -173,10 +177,14 @@ def _study(name: str) -> Reproduction:
     )
 
 
-def _mean_mcc(train: Table, share: float, test: Table, k: int) -> float:
-    """Of five random removals."""
-    releases: list[Release] = [remove(train, share, seed=seed) for seed in range(5)]
-    return float(np.mean([predictive_utility(made, test, k).mcc for made in releases]))
+def _mean_mcc(name: str, strategy: str) -> float:
+    """Matthews' correlation after a removal, over ten splits: on one of them chance decides."""
+    study, found = STUDIES[name], []
+    for seed in range(SPLITS):
+        train, validation, test = release_tables(name, seed)
+        made = make_release(strategy, train, validation, k=study.k, balance=study.balance, seed=seed)
+        found.append(predictive_utility(made, test, study.k).mcc)
+    return float(np.mean(found))
 
 
 def _entropies(table: Table, columns: tuple[str, ...]) -> dict[str, float]:
