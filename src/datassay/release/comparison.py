@@ -282,7 +282,9 @@ def make_release(
             value: dict[str, Any] = {"k": k}
             if validation is not None:
                 value |= {"X_val": validation, "weights": balance_weights(validation.labels, balance)}
-            return ways.remove(table, number, values=(knn_shapley if name == "shapley" else waka)(table, **value))
+            # The utility of the thesis: it suffers less than "soft" from classes of unequal size.
+            worth = knn_shapley(table, utility="fraction", **value) if name == "shapley" else waka(table, **value)
+            return ways.remove(table, number, values=worth)
     raise InputError(
         f"strategy {strategy!r} is not known; there are keep, k=8, remove=0.25, shapley=0.25, waka=0.25, copula, ctgan "
         "and tvae"
