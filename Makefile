@@ -46,5 +46,5 @@ bench: $(READY)
 	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)
 
 clean:
-	rm -rf $(VENV) bench/.peers .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

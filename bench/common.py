@@ -1,7 +1,9 @@
 """What the suites share: a row of the report, a stopwatch, and calls into the peers' environment."""
 
 import json
+import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -44,6 +46,21 @@ def stopwatch(call: Callable[[], object], repeats: int = 5) -> float:
         call()
         best = min(best, time.perf_counter() - start)
     return best
+
+
+def environment(name: str) -> Path:
+    """The interpreter of a peer's own environment, bench/.NAME, built from bench/NAME.txt if need be."""
+    here = Path(__file__).resolve().parent
+    folder = here / f".{name}"
+    ready, wanted = folder / ".ready", (here / f"{name}.txt").read_text()
+    if not ready.exists() or ready.read_text() != wanted:
+        print(f"building the environment of {name} …", flush=True)
+        python = os.environ.get("PYTHON", sys.executable)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
+        subprocess.run([*pip, "-r", str(here / f"{name}.txt")], check=True)
+        ready.write_text(wanted)
+    return folder / "bin" / "python"
 
 
 def ask_peer(python: Path, name: str, arrays: dict[str, np.ndarray], **options: int) -> tuple[float, np.ndarray]:

@@ -9,27 +9,11 @@ import importlib
 import json
 import os
 import platform
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = HERE / ".peers"
-
-
-def peers_python() -> Path:
-    """The interpreter of the peers' environment, built if need be."""
-    ready = PEERS / ".ready"
-    wanted = (HERE / "peers.txt").read_text()
-    if not ready.exists() or ready.read_text() != wanted:
-        print("building the peers' environment …", flush=True)
-        python = os.environ.get("PYTHON", sys.executable)
-        pip = [str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([python, "-m", "venv", "--clear", str(PEERS)], check=True)
-        subprocess.run([*pip, "-r", str(HERE / "peers.txt")], check=True)
-        ready.write_text(wanted)
-    return PEERS / "bin" / "python"
 
 
 def machine() -> str:
@@ -45,8 +29,10 @@ def machine() -> str:
 def main() -> None:
     """Run the suites named on the command line, or all of them."""
     sys.path.insert(0, str(HERE))
+    import common
+
     names = sys.argv[1:] or sorted(file.stem for file in HERE.glob("bench_*.py"))
-    peers = peers_python()
+    peers = common.environment("peers")
     print(machine())
     failed = False
     (HERE / "results").mkdir(exist_ok=True)

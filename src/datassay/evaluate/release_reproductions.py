@@ -101,8 +101,8 @@ SEED: Final = 0
 def release_tables(name: str, seed: int = SEED) -> tuple[Table, Table, Table]:
     """The data of a study, split 70 : 15 : 15.
 
-    The thesis has 15,682 people of Adult and 10,578 of Bank: twice the size of the smaller class. Correlations as low as
-    the published ones come out if so many are drawn from all, and not if the classes are made equal. Numbers are
+    The thesis has 15,682 people of Adult and 10,578 of Bank: twice the size of the smaller class. Correlations as low
+    as the published ones come out if so many are drawn from all, and not if the classes are made equal. Numbers are
     scaled to 0 … 1 there.
     """
     study = STUDIES[name]
