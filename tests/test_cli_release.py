@@ -19,9 +19,10 @@ def files(tmp_path, monkeypatch):
     frame["id"] = [f"p{i:03d}" for i in frame["id"]]
     frame.to_csv("people.csv", index=False)
     table = da.read_table("people.csv", label="income", id="id")
-    da.release.mondrian(table, 5).save("released.csv")
+    da.release.mondrian(table, 5).save("released.csv", ids=True)
     da.release.synthesize(table, n=200).save("synthetic.parquet")
-    frame.drop(columns=["id"]).iloc[:250].to_csv("noids.csv", index=False)
+    frame.drop(columns=["id"]).to_csv("unnamed.csv", index=False)
+    frame.drop(columns=["id"]).iloc[50:].to_csv("noids.csv", index=False)
     return table
 
 
@@ -65,7 +66,7 @@ def test_named_attackers_and_synthetic_people(files):
 
 def test_strategies_are_compared_and_one_is_written(files):
     result = run("release", "people.csv", "--label", "income", "--id", "id", "--strategies", "keep,k=5,shapley=0.25,copula",
-                 "--people", "40", "--permutations", "5", "--individuals", "--write", "k=5", "--to", "out.csv", "-o", "c.json",
+                 "--people", "40", "--permutations", "5", "--individuals", "--write", "k=5", "--to", "out.csv", "--with-ids", "-o", "c.json",
                  "--plot", "t.svg", "--plot-risks", "b.svg")  # fmt: skip
     assert result.exit_code == 0, result.output
     assert da.load_result("c.json").ids.tolist() == ["keep", "k=5", "shapley=0.25", "copula"]
@@ -75,6 +76,9 @@ def test_strategies_are_compared_and_one_is_written(files):
     attributes = [c for c in out.columns if c != "id"]
     assert out.groupby(attributes).size().min() >= 5
     assert "rank correlation" in result.output
+    assert run("release", "people.csv", "--label", "income", "--id", "id", "--people", "9", "--permutations", "2", "--strategies",
+               "keep", "--write", "k=5", "--to", "plain.csv").exit_code == 0  # fmt: skip
+    assert "id" not in pd.read_csv("plain.csv").columns
     assert (
         run("release", "people.csv", "--label", "income", "--people", "20", "--strategies", "keep", "-q").output == ""
     )
@@ -83,7 +87,28 @@ def test_strategies_are_compared_and_one_is_written(files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["risk", "people.csv", "noids.csv"], "lacks the column 'id'|neither has ids|different types"),
+        (["risk", "unnamed.csv", "noids.csv"], "neither has ids"),
+        (
+            [
+                "release",
+                "people.csv",
+                "--label",
+                "income",
+                "-o",
+                "c.json",
+                "--people",
+                "5",
+                "--permutations",
+                "2",
+                "--strategies",
+                "keep",
+                "--write",
+                "magic",
+                "--to",
+                "x.csv",
+            ],
+            "'magic' is not known",
+        ),
         (["risk", "people.csv", "released.csv", "--id", "idd"], "did you mean 'id'"),
         (["risk", "people.csv", "released.csv", "--id", "id", "--known", "age"], "NAME=ATTRIBUTES"),
         (
@@ -131,6 +156,17 @@ def test_a_recorded_query_is_scored_as_the_reference_does():
     assert one.person[0] == str(alone)
 
 
+def test_dates_words_and_odd_names_can_be_queried():
+    frame = pd.DataFrame(
+        {"born": ["1970-01-31", "1971-02-01", "1980-05-05"] * 10, "row": range(30), "kind": ["SUBQUERY", "x", "y"] * 10}
+    )
+    scored = da.score_queries(frame, frame, ["born > '1975-01-01'", "kind = 'SUBQUERY'", "row = 3"])
+    assert scored.matches.tolist() == [10, 10, 1]
+    with pytest.raises(da.InputError, match="differ only in case"):
+        both = pd.DataFrame({"Age": range(9), "age": range(9)})
+        da.score_queries(both, both, ["age = 4"])
+
+
 def test_queries_come_back_from_files_and_bad_ones_are_named(tmp_path):
     people = da.census(60)
     scored = da.score_queries(people, people, ["age > 30", "age > 900"])
@@ -142,9 +178,14 @@ def test_queries_come_back_from_files_and_bad_ones_are_named(tmp_path):
         (["age >"], "cannot be read"),
         (["1 = 1"], "mentions no attribute"),
         (["height = 3"], "mentions 'height'"),
-        (["age IN (SELECT 1)"], "without other queries"),
+        (["age IN (SELECT 1)"], "nothing else"),
         (["age = 1; DROP TABLE people"], "cannot be read"),
         (["age = 'old'"], "cannot be run"),
+        (["age > 3 LIMIT 1"], "nothing else"),
+        (["age > 3 UNION ALL SELECT 1"], "nothing else"),
+        (["age > 100 * random()"], "nothing else"),
+        (["COLUMNS('a.*') > 3"], "nothing else"),
+        ([3], "in words"),
     ):
         with pytest.raises(da.InputError, match=message):
             da.score_queries(people, people, queries)

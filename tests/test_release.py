@@ -104,7 +104,7 @@ def _groups(frame, k, strict):
     group = np.empty(len(frame), np.int64)
     kernels.mondrian(
         codes, levels, np.linspace(0, 1, levels[0] + 1)[None], np.array([True]), k, strict,
-        np.zeros(len(frame), np.int64), np.ones(1), False, 1, 1.0, group,
+        np.zeros(len(frame), np.int64), np.ones(1), False, 1, 1.0, -1, group,
     )  # fmt: skip
     return group
 
@@ -153,6 +153,44 @@ def test_the_copula_keeps_margins_and_correlations():
     assert len(da.release.synthesize(frame, n=7)) == 7
 
 
+def test_what_is_written_has_no_ids_and_dates_are_dates(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "name": [f"n{i}" for i in range(12)],
+            "born": ["1970-01-31", "1971-02-01", None] * 4,
+            "sex": list("fm") * 6,
+            "y": [0, 1] * 6,
+        }
+    )
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    table = da.read_table(tmp_path / "p.csv", label="y", ignore=["name"])
+    released = da.release.mondrian(table, 3)
+    out = pd.read_csv(released.save(tmp_path / "out.csv"))
+    assert list(out.columns) == ["born", "sex", "y"]
+    assert set(out["born"].dropna()) <= set(frame["born"].dropna())
+    assert out.groupby(list(out), dropna=False).size().min() >= 3
+    own = pd.read_csv(released.save(tmp_path / "own.csv", ids=True))
+    assert own["name"].tolist() == frame["name"].tolist()
+    assert da.read_table(tmp_path / "out.csv", like=table).columns["born"].is_date
+
+
+def test_missing_is_no_sensitive_value():
+    frame = pd.DataFrame({"x": [1, 1, 2, 2], "ill": ["a", None, "a", None], "z": [1, 2, 3, 4]})
+    with pytest.raises(da.InputError, match="has 1 different values"):
+        da.release.mondrian(frame, 1, columns=["x"], sensitive="ill", l=2)
+
+
+def test_labels_of_another_type_are_the_same_classes():
+    frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
+    train = da.read_table(frame, label="y")
+    test = da.read_table(frame.assign(y=frame["y"].astype(float)), label="y")
+    assert da.release.predictive_utility(train, test, k=1).accuracy == 1
+    with pytest.raises(da.InputError, match="no label of"):
+        da.release.predictive_utility(train, da.read_table(frame.assign(y="z"), label="y"))
+    with pytest.raises(da.InputError, match="holds fractions"):
+        da.release.predictive_utility(da.read_table(frame.assign(y=frame["x"] / 7), label="y"), test)
+
+
 class Repeats:
     """A model that returns what it saw."""
 
@@ -188,13 +226,15 @@ def test_fidelity_is_one_minus_the_share_of_the_random_distance():
     a = pd.DataFrame({"x": rng.normal(0, 1, 300), "c": rng.choice(list("aab"), 300)})
     b = pd.DataFrame({"x": rng.normal(0.5, 1, 200), "c": rng.choice(list("ab"), 200)})
     low, spread = a["x"].min(), np.ptp(a["x"])
-    scaled, other = (a["x"] - low) / spread, ((b["x"] - low) / spread).clip(0, 1)
+    scaled, other = (a["x"] - low) / spread, (b["x"] - low) / spread
     fine = (np.arange(200_000) + 0.5) / 200_000
     w = [wasserstein_distance(scaled, other), abs((a["c"] == "a").mean() - (b["c"] == "a").mean())]
     w_random = [wasserstein_distance(scaled, fine), abs((a["c"] == "a").mean() - 0.5)]
     expected = (np.mean(w_random) - np.mean(w)) / np.mean(w_random)
     assert da.release.fidelity(a, b) == pytest.approx(expected, abs=1e-5)
     assert da.release.fidelity(a, a) == 1
+    far = pd.DataFrame({"a": [-1e9] * 50 + [1e9] * 50})
+    assert da.release.fidelity(pd.DataFrame({"a": [0] * 50 + [1] * 50}), far) < -1e6
     with pytest.raises(da.InputError, match="lacks the column 'c'"):
         da.release.fidelity(a, b[["x"]])
 
@@ -266,6 +306,10 @@ def test_strategies_side_by_side(tmp_path):
         (lambda p: da.compare_releases(p, strategies=["magic"]), "'magic' is not known"),
         (lambda p: da.compare_releases(p, strategies=["k=x"]), "not a number"),
         (lambda p: da.compare_releases(p, strategies=[]), "names none"),
+        (lambda p: da.compare_releases(p, strategies="keep"), "must be a list"),
+        (lambda p: da.compare_releases(p, strategies=["keep", "keep"]), "same name"),
+        (lambda p: da.compare_releases(p, strategies=["k=8.5"]), "k must be a whole number"),
+        (lambda p: da.compare_releases(p, test=p), "not in the table"),
         (lambda p: da.compare_releases(p, "incomee"), "did you mean 'income'"),
         (lambda p: da.compare_releases(p, strategies={"x": lambda t: 3}, people=5), "must return a Release"),
         (lambda p: da.compare_releases(frame_of(p)), "name the column to predict"),

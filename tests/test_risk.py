@@ -46,7 +46,7 @@ class Reference:
         if mu == 0:
             link = np.zeros(len(full))
         elif s == 0:
-            link = (full < mu - 1e-9).astype(float)
+            link = (full < mu - 1e-12).astype(float)
         else:
             link = np.where(full <= mu, 1 - 2 * norm.cdf((full - mu) / s), 0.0)
         return parts, link
@@ -54,7 +54,7 @@ class Reference:
     def scenario(self, parts, link, known):
         d = parts.shape[1]
         distance = parts[:, list(known)].sum(axis=1)
-        chosen = distance <= distance.min() + 1e-9
+        chosen = distance <= distance.min() + 1e-12
         rest = [a for a in range(d) if a not in known]
         gain = 0.0
         if rest:
@@ -164,9 +164,45 @@ def test_guessing_is_a_scenario_in_which_everyone_is_singled_out():
         for known in ([3], [0, 2]):
             rest = [a for a in range(4) if a not in known]
             gamma = math.log(1 + 100 * len(rest) / 4) / math.log(101)
-            gain = gamma * (1 - parts[:, rest].sum(axis=1).mean() / len(rest))
-            expected.append(link.mean() * max(gain, 0.5))
+            gain = gamma * (1 - parts[:, rest].sum(axis=1) / len(rest))
+            expected.append((link * np.maximum(gain, 0.5)).mean())
         assert found.guesses[i] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_neighbours_all_at_one_distance_link_only_what_is_nearer():
+    original = pd.DataFrame({"a": [0, 0.1, 0.1, 0.1, 1]})
+    for released, link in ((0.1, 0.0), (0.05, 1.0)):
+        found = da.reidentification_risk(original, pd.DataFrame({"a": [released] * 3}), neighbours=3, synthetic=True)
+        assert found.linkability[0] == link
+
+
+def test_one_far_away_does_not_hide_the_others():
+    rng = np.random.default_rng(0)
+    near = [da.reidentification_risk(f, f).values[:30].mean() for f in (
+        pd.DataFrame({"a": [*range(30), top], "b": rng.permutation(31)}) for top in (31, 10**8)
+    )]  # fmt: skip
+    assert near[1] > 0.3
+
+
+def test_names_that_only_the_release_or_the_control_has_are_different_names():
+    original = pd.DataFrame({"c": list("ab") * 10, "x": range(20)})
+    released = original.assign(c="X")
+    scores = [
+        da.reidentification_risk(
+            original, released, control=pd.DataFrame({"c": [c], "x": [5]}), synthetic=True
+        ).control[0]
+        for c in ("X", "Y")
+    ]
+    assert scores[0] > scores[1]
+
+
+def test_the_score_of_a_person_does_not_depend_on_who_else_is_attacked():
+    people = da.census(100, seed=5)
+    everyone = da.reidentification_risk(people, people, permutations=6)
+    for chosen in ([7], {3, 7}, np.array([7, 50])):
+        assert da.reidentification_risk(people, people, permutations=6, people=chosen).of(7) == everyone.of(7)
+    assert everyone.parameters["neighbours"] == 5
+    assert "age" in everyone.parameters["attributes"]
 
 
 def test_named_scenarios_and_their_weights():
@@ -195,6 +231,8 @@ def test_who_is_removed_has_no_risk_and_is_a_control():
     shapley = da.reidentification_shapley(people, kept, permutations=10, people=50)
     assert (shapley.values[~shapley.present] == 0).all()
     strangers = da.census(300, seed=9).select(np.arange(250, 300))
+    with pytest.raises(da.InputError, match="in neither table"):
+        da.reidentification_risk(people, kept, control=people)
     more = da.reidentification_risk(people, kept, permutations=10, control=strangers)
     assert len(more.control) == 150
     assert (more.values == found.values).all()
@@ -234,7 +272,7 @@ def test_awkward_tables_are_scored():
 
 def test_results_come_back_from_files(tmp_path):
     people = da.census(80, seed=4)
-    risk = da.reidentification_risk(people, people.select(np.arange(60)), permutations=5)
+    risk = da.reidentification_risk(people, people.select(np.arange(20, 80)), permutations=5)
     shapley = da.reidentification_shapley(people, people, permutations=5)
     for ending in ("parquet", "json"):
         back = da.load_result(risk.save(tmp_path / f"r.{ending}"))
@@ -269,6 +307,10 @@ def test_results_come_back_from_files(tmp_path):
         ({"scenarios": {"x": ["age"]}, "scenario_weights": {"x": 0}}, "all are 0"),
         ({"scenario_weights": {"x": 1}}, "named scenarios"),
         ({"people": [77]}, "no record with id 77"),
+        ({"people": []}, "names nobody"),
+        ({"people": True}, "people must be a list"),
+        ({"people": 10.0}, "people must be a list"),
+        ({"people": "p1"}, "people must be a list"),
         ({"method": "guess"}, "method must be one of"),
         ({"permutations": 1}, "at least 2"),
         ({"confidence": 0}, "above 0"),
@@ -292,6 +334,13 @@ def test_tables_that_do_not_fit_are_named():
     ):
         with pytest.raises(da.InputError, match=message):
             da.reidentification_risk(people, released)
+    with pytest.raises(da.InputError, match="neither has ids"):
+        da.reidentification_risk(da.read_table(frame), da.read_table(frame.iloc[10:].reset_index(drop=True)))
+    same = da.reidentification_risk(da.read_table(frame), da.read_table(frame), permutations=3)
+    assert any("the same people in the same order" in note for note in same.notes)
+    large = pd.DataFrame({"b": [2**60 + i * 7 for i in range(40)]})
+    with pytest.raises(da.InputError, match="float64 cannot tell apart"):
+        da.reidentification_risk(large, large)
     with pytest.raises(da.InputError, match="2\\^17 scenarios"):
         wide = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (30, 17)), columns=[f"c{i}" for i in range(17)])
         da.reidentification_risk(wide, wide, method="exact")

@@ -56,7 +56,10 @@ def release(
         bool, typer.Option("--individuals", help="Also tell what each strategy does to people by their value.")
     ] = False,
     write: Annotated[str | None, typer.Option(help="Apply this one strategy to the whole table, and write it.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Where to write it: .parquet or .csv.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Where to write it: .parquet, .csv or .json, without ids.")] = None,
+    with_ids: Annotated[
+        bool, typer.Option("--with-ids", help="Write ids and ignored columns, too: to keep, not to hand out.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of splits, draws and orders.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the comparison: .parquet, .csv, .json.")
@@ -98,12 +101,13 @@ def release(
         n_jobs=jobs,
         progress=not quiet and sys.stderr.isatty(),
     )
+    made = None if write is None else da.release.make_release(write, table, k=k, seed=seed)
     if output is not None:
         found.save(output)
     draw(found.plot, plot, 7, 5)
     draw(found.plot_risks, plot_risks, 7, 0.4 * len(found) + 1.2)
-    if write is not None and to is not None:
-        da.release.make_release(write, table, k=k, seed=seed).save(to)
+    if made is not None and to is not None:
+        made.save(to, ids=with_ids)
     if quiet:
         return
     typer.echo(found.summary())

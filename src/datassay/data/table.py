@@ -46,6 +46,10 @@ class Column:
             return np.zeros(len(self.data), bool)
         return np.isnan(self.data.astype(np.float64, copy=False))
 
+    def written(self) -> NDArray[np.generic]:
+        """The values as they are written to a file: dates as dates."""
+        return _as_dates(self.data) if self.is_date else self.decoded()
+
     def decoded(self) -> NDArray[np.generic]:
         """The values as a person would write them; a missing category is None."""
         if self.kind == "numeric" or self.categories is None:
@@ -54,6 +58,17 @@ class Column:
             return self.categories[self.data.astype(np.intp)]
         names = np.array([*self.categories.tolist(), None], dtype=object)
         return np.asarray(names[self.data.astype(np.intp)])
+
+
+def _as_dates(days: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Days since 1970-01-01 as dates, or as moments where they are not whole; a missing one stays missing."""
+    numbers = days.astype(np.float64)
+    absent = np.isnan(numbers)
+    whole = bool((numbers[~absent] == np.floor(numbers[~absent])).all())
+    unit, scale = ("D", 1.0) if whole else ("us", 86_400e6)
+    moments = np.where(absent, 0.0, numbers * scale).round().astype(np.int64).astype(f"datetime64[{unit}]")
+    moments[absent] = np.datetime64("NaT")
+    return np.asarray(moments)
 
 
 def categorical(values: Sequence[object] | NDArray[np.generic]) -> Column:
@@ -207,7 +222,7 @@ class Table:
         return name
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {self.id_column: self.ids, **{n: column.decoded() for n, column in self.columns.items()}}
+        return {self.id_column: self.ids, **{n: column.written() for n, column in self.columns.items()}}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all columns, the id first, to a .csv or .parquet file."""

@@ -156,14 +156,15 @@ def score_queries(
     )  # fmt: skip
     released_points = space.points(there)
     rows = []
-    for query in queries:
-        known = mentioned(query, setting.columns)
-        targets = np.flatnonzero(_matching(here, query) & setting.present)
-        hits = np.flatnonzero(_matching(there, query))
-        described = int(_matching(here, query).sum())
+    known_by = [mentioned(query, setting.columns) for query in queries]
+    with _Searchable(here) as originals, _Searchable(there) as releases:
+        found = [(originals.matching(query), releases.matching(query)) for query in queries]
+    for query, known, (described_by, matched) in zip(queries, known_by, found, strict=True):
+        targets, hits = np.flatnonzero(described_by & setting.present), np.flatnonzero(matched)
+        described = int(described_by.sum())
         best = (0.0, "", 0.0, 0.0)
         if len(targets) and len(hits):
-            scores = np.empty((len(targets), 3))
+            scores = np.empty((len(targets), 4))
             risk_kernels.score_chosen(
                 np.ascontiguousarray(setting.people[:, targets]), np.ascontiguousarray(released_points[:, hits]),
                 np.ones(len(hits)), setting.categorical, setting.zeta, setting.mean[targets],
@@ -186,28 +187,29 @@ def score_queries(
     )
 
 
-def _closed() -> Any:
-    """A DuckDB that can reach neither files nor the network: queries come from a log."""
+def mentioned(query: str, columns: Sequence[str]) -> list[str]:
+    """The attributes that a condition mentions; an error if it is more than a condition."""
     import duckdb
 
-    return duckdb.connect(config={"enable_external_access": "false", "lock_configuration": "true"})
-
-
-def mentioned(query: str, columns: Sequence[str]) -> list[str]:
-    """The attributes that a condition mentions."""
-    with _closed() as connection:
-        parsed = json.loads(
-            connection.execute(
-                "SELECT json_serialize_sql(?)", [f"SELECT 1 FROM people WHERE {query}"]
-            ).fetchone()[0]
-        )  # fmt: skip
+    if not isinstance(query, str):
+        raise InputError(f"a query must be a condition in words, got {query!r}")
+    with duckdb.connect() as connection:
+        asked = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 FROM people WHERE {query}"]).fetchone()
+    parsed: dict[str, Any] = json.loads(asked[0]) if asked else {"error": True}
     if parsed.get("error"):
         raise InputError(f"query {query!r} cannot be read: {parsed.get('error_message', 'it is no condition')}")
-    if len(parsed["statements"]) != 1 or "SUBQUERY" in json.dumps(parsed):
-        raise InputError(f"query {query!r} must be one condition on the columns, without other queries in it")
+    only = InputError(f"query {query!r} must be one condition on the columns and nothing else")
+    node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
+    more = ("modifiers", "group_expressions", "having", "sample", "qualify", "cte_map")
+    if node.get("type") != "SELECT_NODE" or any(node.get(part) not in (None, [], {"map": []}) for part in more):
+        raise only
     names = {name.casefold(): name for name in columns}
     found = []
-    for name in _column_names(parsed["statements"][0]["node"]["where_clause"]):
+    for kind, name in _parts(node.get("where_clause")):
+        if kind in ("SUBQUERY", "STAR", "WINDOW", "PARAMETER") or name.casefold() in _UNSTEADY:
+            raise only
+        if kind != "COLUMN_REF":
+            continue
         if name.casefold() not in names:
             raise InputError(f"query {query!r} mentions {name!r}, which is none of {_checks.listed(columns, 12)}")
         found.append(names[name.casefold()])
@@ -216,34 +218,60 @@ def mentioned(query: str, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _column_names(node: object) -> Iterator[str]:
+_UNSTEADY = ("random", "uuid", "gen_random_uuid", "now", "today", "current_date", "current_timestamp", "nextval")
+
+
+def _parts(node: object) -> Iterator[tuple[str, str]]:
+    """The kind of every part of a parsed condition, and its name if it is a column or a function."""
     if isinstance(node, dict):
-        if node.get("class") == "COLUMN_REF":
-            yield str(node["column_names"][-1])
+        if "class" in node:
+            name = node["column_names"][-1] if node.get("column_names") else node.get("function_name") or ""
+            yield str(node["class"]), str(name)
         for value in node.values():
-            yield from _column_names(value)
+            yield from _parts(value)
     elif isinstance(node, list):
         for value in node:
-            yield from _column_names(value)
+            yield from _parts(value)
 
 
-def _matching(table: Table, query: str) -> NDArray[np.bool_]:
-    """Which rows of a table satisfy a condition."""
-    import duckdb
-    import pyarrow as pa
+class _Searchable:
+    """A table that conditions can be asked of, by a DuckDB that can reach neither files nor the network."""
 
-    arrays: dict[str, Any] = {"(row)": np.arange(len(table))}
-    for name, column in table.columns.items():
-        data = column.decoded()
-        arrays[name] = pa.array(data.tolist() if data.dtype.kind in "UO" else data, from_pandas=True)
-    with duckdb.connect() as connection:
-        connection.register("people", pa.table(arrays))
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+    def __init__(self, table: Table) -> None:
+        import duckdb
+        import pyarrow as pa
+
+        alike = {name.casefold() for name in table.columns}
+        if len(alike) < len(table.columns):
+            raise InputError(f"{table.name} has columns that differ only in case, which queries cannot tell apart")
+        self._row = "row"
+        while self._row.casefold() in alike:
+            self._row += "_"
+        self._size = len(table)
+        arrays: dict[str, Any] = {self._row: np.arange(len(table))}
+        for name, column in table.columns.items():
+            data = column.written()
+            arrays[name] = pa.array(data.tolist() if data.dtype.kind in "UO" else data, from_pandas=True)
+        self._connection = duckdb.connect()
+        self._connection.register("people", pa.table(arrays))
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> "_Searchable":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._connection.close()
+
+    def matching(self, query: str) -> NDArray[np.bool_]:
+        """Which rows satisfy a condition."""
+        import duckdb
+
         try:
-            found = connection.execute(f'SELECT "(row)" FROM people WHERE {query}').fetchnumpy()["(row)"]
+            asked = self._connection.execute(f'SELECT "{self._row}" FROM people WHERE ({query})')
+            found = asked.fetchnumpy()[self._row]
         except duckdb.Error as error:
             raise InputError(f"query {query!r} cannot be run: {str(error).splitlines()[0]}") from None
-    matches = np.zeros(len(table), bool)
-    matches[np.asarray(found, np.intp)] = True
-    return matches
+        matches = np.zeros(self._size, bool)
+        matches[np.asarray(found, np.intp)] = True
+        return matches

@@ -18,6 +18,7 @@ from datassay._errors import InputError
 from datassay._work import Bar, Progress, in_order, thread_count
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.risk_result import Risk, RiskShapley
+from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
 MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
@@ -33,7 +34,7 @@ class Gower:
     categorical: NDArray[np.bool_]
     low: Floats
     width: Floats
-    names: tuple[Mapping[str, int] | None, ...]
+    names: tuple[dict[str, int] | None, ...]  # grows by names that only other tables have
 
     def points(self, table: Table) -> Floats:
         """The rows of a table, as attributes × rows; a category of its own for each name not seen before."""
@@ -43,12 +44,8 @@ class Gower:
             known = self.names[a]
             if known is not None:
                 assert column.categories is not None
-                fresh = {
-                    c: len(known) + i for i, c in enumerate(c for c in column.categories.tolist() if c not in known)
-                }
-                codes = np.array(
-                    [known.get(c, fresh.get(c, -1)) for c in column.categories.tolist()] + [-1], np.float64
-                )
+                told = [known.setdefault(str(c), len(known)) for c in column.categories.tolist()]
+                codes = np.array([*told, -1], np.float64)
                 rows[a] = codes[column.data.astype(np.intp)]
             else:
                 numbers = (column.data.astype(np.float64) - self.low[a]) / self.width[a]
@@ -58,7 +55,7 @@ class Gower:
 
 def fit_gower(table: Table, columns: Sequence[str]) -> Gower:
     """Learn ranges and categories from the original table."""
-    categorical, low, width, names = [], [], [], list[Mapping[str, int] | None]()
+    categorical, low, width, names = [], [], [], list[dict[str, int] | None]()
     for name in columns:
         column = table.columns[name]
         if column.kind == "categorical":
@@ -68,6 +65,7 @@ def fit_gower(table: Table, columns: Sequence[str]) -> Gower:
             low.append(0.0)
             width.append(1.0)
             continue
+        _checks.exact_as_float(f"column {name!r} of {table.name}", column.data)
         present = column.data[~column.missing].astype(np.float64)
         if len(present) and not np.isfinite(present).all():
             raise InputError(f"column {name!r} of {table.name} holds infinite numbers; mend those cells")
@@ -116,7 +114,7 @@ def _present(
 ) -> NDArray[np.bool_]:
     """Who of the original is still in the release: by id, or everyone if it is synthetic.
 
-    ``numbered``: ids may be nothing but the numbers of the rows in a file or frame.
+    ``numbered``: ids may be nothing but the numbers of rows, which say nothing of a release with other rows.
     """
     if synthetic:
         return np.ones(len(original), bool)
@@ -156,6 +154,7 @@ class Setting:
     columns: tuple[str, ...]
     people: Floats
     ids: NDArray[np.generic]
+    places: NDArray[np.intp]
     present: NDArray[np.bool_]
     released: Floats
     counts: Floats
@@ -202,7 +201,16 @@ def lay_out(
     if len(here) < 2:
         raise InputError(f"{here.name} has one row; a neighbourhood needs others")
     notes: list[str] = []
-    present = _present(here, there, synthetic, not (here is original and there is given), notes)
+    present = _present(here, there, synthetic, made is None, notes)
+    for name in chosen:
+        column = here.columns[name]
+        if column.kind == "categorical" and len(here) > 20 and len(np.unique(column.data)) == len(here):
+            notes.append(
+                f"{name!r} differs from row to row and is attacked as an attribute; if it is the id, name it so"
+            )
+    extra = [name for name in there.columns if name not in here.columns and name not in there.carried]
+    if extra:
+        notes.append(f"{_checks.listed(extra)} of the release are not in the original, and were not attacked")
     zeta = np.ones(len(chosen))
     for name, weight in (weights or {}).items():
         if name not in chosen:
@@ -225,9 +233,21 @@ def lay_out(
         pass
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     setting = Setting(
-        chosen, np.ascontiguousarray(points[:, rows]), here.ids[rows], present[rows], np.ascontiguousarray(distinct),
-        counts.astype(np.float64), space.categorical, zeta, mean, deviation, epsilon1, epsilon2, tuple(notes),
-    )  # fmt: skip
+        columns=chosen,
+        people=np.ascontiguousarray(points[:, rows]),
+        ids=here.ids[rows],
+        places=rows,
+        present=present[rows],
+        released=np.ascontiguousarray(distinct),
+        counts=counts.astype(np.float64),
+        categorical=space.categorical,
+        zeta=zeta,
+        mean=mean,
+        deviation=deviation,
+        epsilon1=epsilon1,
+        epsilon2=epsilon2,
+        notes=tuple(notes),
+    )
     return here, there, space, setting
 
 
@@ -244,13 +264,25 @@ def _control(setting: Setting, here: Table, space: Gower, control: object, neigh
 
     others = as_table(control, text="categorical", like=here)
     _same_attributes(here, others, setting.columns)
+    named = here.id is not None and others.id is not None
+    if others is here or (named and bool(np.isin(others.ids, here.ids).any())):
+        raise InputError("control must be people who are in neither table, and some of them are in the original")
     people = space.points(others)
     mean, deviation = np.empty(len(others)), np.empty(len(others))
     risk_kernels.neighbourhoods_of_others(
         people, space.points(here), space.categorical, _neighbours(here, neighbours), mean, deviation
     )
     absent = np.zeros(len(others), bool)
-    return replace(setting, people=people, ids=others.ids, present=absent, mean=mean, deviation=deviation, notes=())
+    return replace(
+        setting,
+        people=people,
+        ids=others.ids,
+        places=np.arange(len(others)),
+        present=absent,
+        mean=mean,
+        deviation=deviation,
+        notes=(),
+    )
 
 
 def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
@@ -261,11 +293,17 @@ def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
         if count >= len(table):
             return np.arange(len(table))
         return np.sort(np.random.default_rng([seed, 1]).permutation(len(table))[:count])
-    wanted = np.asarray(people)
+    if not isinstance(people, Sequence | np.ndarray | set | frozenset) or isinstance(people, str):
+        raise InputError(f"people must be a list of ids, or how many to draw, got {people!r}")
+    wanted = np.array(list(people))
+    if len(wanted) == 0:
+        raise InputError("people names nobody")
     rows = np.flatnonzero(np.isin(table.ids, wanted))
-    lacking = [value for value in wanted.tolist() if value not in set(table.ids[rows].tolist())]
+    lacking = set(wanted.tolist()) - set(table.ids[rows].tolist())
     if lacking:
-        raise InputError(f"people: there is no record with id {_checks.listed(lacking)} in {table.name}")
+        raise InputError(
+            f"people: there is no record with id {_checks.listed(sorted(lacking, key=str))} in {table.name}"
+        )
     return rows
 
 
@@ -273,12 +311,11 @@ def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
 class Played:
     """What was played against some of the people.
 
-    ``scores``: people × draws × scenarios × (linkability, gain, score), one draw if they are exact; ``guesses``: the
-    scores of an attacker who picks a record at random; scenarios are the ``masks``, or the beginnings of ``orders``.
+    ``scores``: people × draws × scenarios × (linkability, gain, score, score of picking a record at random), one draw
+    if they are exact; scenarios are the ``masks``, or the beginnings of ``orders``.
     """
 
     scores: Floats
-    guesses: Floats
     orders: NDArray[np.int64] | None
     masks: NDArray[np.int64] | None
 
@@ -303,48 +340,22 @@ def _attack(
 
     def task(part: range) -> tuple[Floats, ...]:
         given = setting.arguments(slice(part.start, part.stop))
-        links, errors = np.empty(len(part)), np.empty((len(part), d))
-        risk_kernels.guess(*given, links, errors)
         orders = None
         if masks is None:
             one = np.tile(np.arange(d), (permutations, 1))
-            orders = np.array([np.random.default_rng([seed, 2, i]).permuted(one, axis=1) for i in part])
-            scores = np.empty((len(part), permutations, d, 3))
+            orders = np.array(
+                [np.random.default_rng([seed, 2, place]).permuted(one, axis=1) for place in setting.places[part]]
+            )
+            scores = np.empty((len(part), permutations, d, 4))
             risk_kernels.attack_in_orders(*given, orders, *epsilons, scores)
         else:
-            scores = np.empty((len(part), 1, len(masks), 3))
+            scores = np.empty((len(part), 1, len(masks), 4))
             risk_kernels.attack_with_sets(*given, masks, *epsilons, scores[:, 0])
-        return reduce(Played(scores, _guesses(setting, links, errors, orders, masks), orders, masks))
+        return reduce(Played(scores, orders, masks))
 
     with Bar(run.progress, n, "people") as report:
         kept = list(in_order(task, parts, thread_count(run.n_jobs), report))
     return tuple(np.concatenate(pieces) for pieces in zip(*kept, strict=True))
-
-
-def _guesses(
-    setting: Setting,
-    links: Floats,
-    errors: Floats,
-    orders: NDArray[np.int64] | None,
-    masks: NDArray[np.int64] | None,
-) -> Floats:
-    """The score of every scenario for an attacker who picks a record at random: people × draws × scenarios."""
-    zeta, d = setting.zeta, len(setting.zeta)
-    weighted = errors * zeta
-    if orders is not None:
-        known = np.take_along_axis(np.broadcast_to(weighted[:, None], orders.shape), orders, 2).cumsum(axis=2)
-        unknown = zeta.sum() - zeta[orders].cumsum(axis=2)
-        unknown[..., -1] = 0.0
-        error = weighted.sum(axis=1)[:, None, None] - known
-    else:
-        assert masks is not None
-        inside = ((masks[:, None] >> np.arange(d)) & 1).astype(bool)
-        unknown = np.broadcast_to((~inside @ zeta)[None, None], (len(errors), 1, len(masks)))
-        error = (weighted @ (~inside).T)[:, None]
-    gamma = np.log1p(setting.epsilon1 * unknown / zeta.sum()) / math.log1p(setting.epsilon1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.where(unknown > 0, gamma * np.clip(1 - error / unknown, 0, 1), 0.0)
-    return np.asarray(links[:, None, None] * np.maximum(gain, setting.epsilon2))
 
 
 @dataclass(frozen=True)
@@ -364,7 +375,7 @@ def _is_exact(method: str | None, d: int, permutations: int) -> bool:
         _checks.choice("method", method, ("exact", "sampled"))
     if method == "exact" and 2**d > MOST_EXACT_SETS:
         raise InputError(f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns")
-    return method == "exact" or (method is None and 2**d - 1 <= permutations * d)
+    return method == "exact" or (method is None and 2**d - 1 <= min(permutations * d, MOST_EXACT_SETS))
 
 
 def _size_weights(scenarios: str, d: int) -> Floats:
@@ -472,12 +483,12 @@ def reidentification_risk(
     by_size = isinstance(scenarios, str)
 
     def reduce(played: Played) -> tuple[Floats, ...]:
-        scores, guesses = _by_scenario(played, len(names), by_size)
+        scores = _by_scenario(played, len(names), by_size)
         draws = np.einsum("ndsx,s->ndx", scores, share)
         half = np.zeros(len(draws)) if exact else _half(draws[..., 2], confidence)
-        return draws.mean(axis=1), half, scores.mean(axis=1), (guesses @ share).mean(axis=1)
+        return draws.mean(axis=1), half, scores.mean(axis=1)
 
-    means, half, each, guesses = _attack(setting, masks, permutations, seed, run, reduce)
+    means, half, each = _attack(setting, masks, permutations, seed, run, reduce)
     by_chance = np.empty(0)
     if outside is not None:
         by_chance = _attack(outside, masks, permutations, seed, run, reduce)[0][:, 2]
@@ -489,25 +500,37 @@ def reidentification_risk(
         present=there,
         linkability=np.where(there, means[:, 0], 0.0),
         gain=np.where(there, means[:, 1], 0.0),
-        guesses=np.where(there, guesses, 0.0),
+        guesses=np.where(there, means[:, 3], 0.0),
         control=np.concatenate([raw[~there], by_chance]),
-        attacked=means,
+        attacked=means[:, :3],
         scenarios=names,
         scenario_weights=share,
-        scenario_means=each[there].mean(axis=0) if there.any() else np.zeros((len(names), 3)),
+        scenario_means=each[there].mean(axis=0)[:, :3] if there.any() else np.zeros((len(names), 3)),
         lower=None if exact else np.where(there, np.maximum(raw - half, 0.0), 0.0),
         upper=None if exact else np.where(there, np.minimum(raw + half, 1.0), 0.0),
         parameters={
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
             "permutations": None if exact else permutations,
-            "neighbours": neighbours,
+            **_recorded(setting, here, neighbours, weights, synthetic),
             "epsilon1": epsilon1,
             "epsilon2": epsilon2,
             "confidence": None if exact else confidence,
         },
-        seed=None if exact and not isinstance(people, int) else seed,
+        seed=None if exact and not isinstance(people, int | np.integer) else seed,
         notes=setting.notes,
     )
+
+
+def _recorded(
+    setting: Setting, here: Table, neighbours: int | None, weights: Mapping[str, float] | None, synthetic: bool | None
+) -> dict[str, Parameter]:
+    """What a result says of how it came about."""
+    return {
+        "neighbours": _neighbours(here, neighbours),
+        "attributes": ", ".join(setting.columns),
+        "weights": None if not weights else ", ".join(f"{name}: {weight:g}" for name, weight in weights.items()),
+        "synthetic": synthetic,
+    }
 
 
 def _named_sets(
@@ -534,13 +557,13 @@ def _named_sets(
     return names, np.array(masks, np.int64), share / share.sum()
 
 
-def _by_scenario(played: Played, n_scenarios: int, by_size: bool) -> tuple[Floats, Floats]:
-    """Scores and guesses: people × draws × (sizes or names); sets of one size are averaged."""
+def _by_scenario(played: Played, n_scenarios: int, by_size: bool) -> Floats:
+    """Scores: people × draws × (sizes or names) × 4; sets of one size are averaged."""
     if played.masks is None or not by_size:
-        return played.scores, played.guesses
+        return played.scores
     sizes = np.bitwise_count(played.masks) - 1
     average = (np.arange(n_scenarios)[:, None] == sizes) / np.bincount(sizes)[:, None]
-    return np.einsum("rs,ndsx->ndrx", average, played.scores), np.einsum("rs,nds->ndr", average, played.guesses)
+    return np.asarray(np.einsum("rs,ndsx->ndrx", average, played.scores))
 
 
 def _half(draws: Floats, confidence: float) -> Floats:
@@ -588,10 +611,10 @@ def reidentification_shapley(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    setting = lay_out(
+    here, _, _, setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
         synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
-    )[3]  # fmt: skip
+    )  # fmt: skip
     d = len(setting.columns)
     exact = _is_exact(method, d, permutations)
 
@@ -620,12 +643,12 @@ def reidentification_shapley(
         upper=None if exact else values + half,
         parameters={
             "permutations": None if exact else permutations,
-            "neighbours": neighbours,
+            **_recorded(setting, here, neighbours, weights, synthetic),
             "epsilon1": epsilon1,
             "epsilon2": epsilon2,
             "confidence": None if exact else confidence,
         },
-        seed=None if exact and not isinstance(people, int) else seed,
+        seed=None if exact and not isinstance(people, int | np.integer) else seed,
         notes=setting.notes,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from datassay._jit import kernel
 
-TIE = 1e-9  # distances closer than this are equal: sums in another order differ by rounding
+TIE = 1e-12  # distances closer than this are equal: sums in another order differ by rounding
 
 
 @kernel
@@ -79,17 +79,18 @@ def _linkable(distance, mean, deviation):
     """L(t) = 1 − 2Φ((d − μ)/s) for d ≤ μ, else 0; 0 if μ is 0 (SPEC §8, Erratum 9)."""
     if distance > mean or mean == 0.0:
         return 0.0
-    if deviation == 0.0:
+    if deviation <= TIE:
         return 1.0 if distance < mean - TIE else 0.0
     return math.erf((mean - distance) / (deviation * math.sqrt(2.0)))
 
 
 @kernel
-def _judge(distance, full_gain, known_gain, link, counts, unknown, everything, epsilon1, epsilon2, out):
-    """Score a scenario: linkability, information gain and score of the records at minimal distance.
+def _judge(distance, full_gain, known_gain, link, linkable, counts, unknown, everything, epsilon1, epsilon2, out):
+    """Score a scenario: linkability, information gain and score of the records at minimal distance; then guessing.
 
     ``full_gain − known_gain`` is E(t), the reconstruction error weighted by ζ; ``unknown`` and ``everything`` are Σζ of
-    the attributes to reconstruct and of all.
+    the attributes to reconstruct and of all. Who picks a record at random scores the mean of L(t) · max(I(t), ε₂), to
+    which only ``linkable`` records add.
     """
     best = distance[0]
     for t in range(1, len(distance)):
@@ -101,13 +102,20 @@ def _judge(distance, full_gain, known_gain, link, counts, unknown, everything, e
             linked += counts[t] * link[t]
             error += counts[t] * (full_gain[t] - known_gain[t])
     linked /= size
-    gain = 0.0
+    gain, gamma = 0.0, 0.0
     if unknown > 0.0:
         gamma = math.log(1.0 + epsilon1 * unknown / everything) / math.log(1.0 + epsilon1)
         gain = gamma * min(1.0, max(0.0, 1.0 - error / size / unknown))
     out[0] = linked
     out[1] = gain
     out[2] = linked * max(gain, epsilon2)
+    guess = 0.0
+    for t in linkable:
+        told = 0.0
+        if unknown > 0.0:
+            told = gamma * min(1.0, max(0.0, 1.0 - (full_gain[t] - known_gain[t]) / unknown))
+        guess += counts[t] * link[t] * max(told, epsilon2)
+    out[3] = guess / counts.sum()
 
 
 @kernel
@@ -125,21 +133,8 @@ def _prepare(person, released, categorical, zeta, mean, deviation, parts, full, 
 
 
 @kernel
-def guess(people, released, counts, categorical, zeta, mean, deviation, links, errors):
-    """For each person, what picking a record at random gets: mean linkability, mean error by attribute."""
-    d, m = released.shape
-    parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
-    total = counts.sum()
-    for i in range(people.shape[1]):
-        _prepare(people[:, i], released, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
-        links[i] = (link * counts).sum() / total
-        for a in range(d):
-            errors[i, a] = (parts[a] * counts).sum() / total
-
-
-@kernel
 def attack_in_orders(people, released, counts, categorical, zeta, mean, deviation, orders, epsilon1, epsilon2, out):
-    """Attack each person with more and more attributes, in each of their orders: out[person, order, size − 1, 3]."""
+    """Attack each person with more and more attributes, in each of their orders: out[person, order, size − 1, 4]."""
     d, m = released.shape
     parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
     distance, known_gain = np.empty(m), np.empty(m)
@@ -148,6 +143,7 @@ def attack_in_orders(people, released, counts, categorical, zeta, mean, deviatio
     known = distance if alike else known_gain
     for i in range(people.shape[1]):
         _prepare(people[:, i], released, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
+        linkable = np.flatnonzero(link)
         for o in range(orders.shape[1]):
             distance[:] = 0.0
             known_gain[:] = 0.0
@@ -161,14 +157,14 @@ def attack_in_orders(people, released, counts, categorical, zeta, mean, deviatio
                     for t in range(m):
                         known_gain[t] += zeta[a] * parts[a, t]
                 _judge(
-                    distance, full_gain, known, link, counts, unknown, everything, epsilon1, epsilon2,
+                    distance, full_gain, known, link, linkable, counts, unknown, everything, epsilon1, epsilon2,
                     out[i, o, step],
                 )  # fmt: skip
 
 
 @kernel
 def attack_with_sets(people, released, counts, categorical, zeta, mean, deviation, masks, epsilon1, epsilon2, out):
-    """Attack each person with each of these sets of attributes, as bit masks: out[person, set, 3].
+    """Attack each person with each of these sets of attributes, as bit masks: out[person, set, 4].
 
     From one set to the next only the attributes that change are added or taken away; masks in the order of a Gray code
     change one at a time. Every 64 sets the sums are made anew, so that rounding does not add up.
@@ -179,6 +175,7 @@ def attack_with_sets(people, released, counts, categorical, zeta, mean, deviatio
     everything = zeta.sum()
     for i in range(people.shape[1]):
         _prepare(people[:, i], released, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
+        linkable = np.flatnonzero(link)
         before = 0
         for s in range(len(masks)):
             if s % 64 == 0:
@@ -199,12 +196,24 @@ def attack_with_sets(people, released, counts, categorical, zeta, mean, deviatio
                         distance[t] -= parts[a, t]
                         known_gain[t] -= zeta[a] * parts[a, t]
             before = masks[s]
-            _judge(distance, full_gain, known_gain, link, counts, unknown, everything, epsilon1, epsilon2, out[i, s])
+            _judge(
+                distance,
+                full_gain,
+                known_gain,
+                link,
+                linkable,
+                counts,
+                unknown,
+                everything,
+                epsilon1,
+                epsilon2,
+                out[i, s],
+            )
 
 
 @kernel
 def score_chosen(people, chosen, counts, categorical, zeta, mean, deviation, known, epsilon1, epsilon2, out):
-    """Score the same chosen records against each person, whose attributes ``known`` were known: out[person, 3]."""
+    """Score the same chosen records against each person, whose attributes ``known`` were known: out[person, 4]."""
     d, m = chosen.shape
     parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
     nothing, known_gain = np.zeros(m), np.empty(m)
@@ -214,9 +223,10 @@ def score_chosen(people, chosen, counts, categorical, zeta, mean, deviation, kno
             unknown += zeta[a]
     for i in range(people.shape[1]):
         _prepare(people[:, i], chosen, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
+        linkable = np.flatnonzero(link)
         known_gain[:] = 0.0
         for a in range(d):
             if known[a]:
                 for t in range(m):
                     known_gain[t] += zeta[a] * parts[a, t]
-        _judge(nothing, full_gain, known_gain, link, counts, unknown, everything, epsilon1, epsilon2, out[i])
+        _judge(nothing, full_gain, known_gain, link, linkable, counts, unknown, everything, epsilon1, epsilon2, out[i])

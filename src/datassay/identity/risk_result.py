@@ -96,6 +96,8 @@ class Risk:
         if not there.any():
             return "nobody is in the release"
         risk = self.values[there]
+        if len(risk) < 20:
+            return f"{len(risk)} people in the release are too few to tell"
         error = risk.std() / math.sqrt(len(risk)) + self.mean_half()
         by_guess = float(self.guesses[there].mean())
         if risk.mean() <= by_guess + 2 * error:
@@ -106,6 +108,9 @@ class Risk:
             if risk.mean() <= other + spread:
                 return "people in the release are at no more risk than people who are not in it"
             return f"people in the release score {risk.mean() - other:.3f} more than people who are not in it"
+        if len(self.control):
+            few = len(self.control)
+            return f"better than picking a record at random; a control of {few} people is too small to say more"
         return f"the attack scores {risk.mean() - by_guess:.3f} more than picking a record at random"
 
     def highest(self, count: int = 10) -> NDArray[np.intp]:
@@ -116,12 +121,15 @@ class Risk:
         """Who is at risk, in words."""
         there = int(self.present.sum())
         half = self.mean_half()
+        inside = self.present if there else np.ones(len(self), bool)
+        all_there = there == len(self)
         lines = [
             f"{len(self):,} people, {there:,} of them in the release: mean risk {self.mean():.3f}"
             + (f" ± {half:.4f} (sampled scenarios)" if half else "")
-            + f", highest {self.values.max():.3f}.",
-            f"Linkability {self.linkability.mean():.3f}, information gain {self.gain.mean():.3f}. A record picked at "
-            f"random scores {self.guesses.mean():.3f}"
+            + f", highest {self.values.max():.3f}."
+            + ("" if all_there else f" Of those in the release: {self.values[inside].mean():.3f}."),
+            f"{'L' if all_there else 'For these, l'}inkability {self.linkability[inside].mean():.3f}, information gain "
+            f"{self.gain[inside].mean():.3f}. A record picked at random scores {self.guesses[inside].mean():.3f}"
             + (f"; people not in the release {self.control.mean():.3f}." if len(self.control) else "."),
             f"Verdict: {self.verdict()}.",
             f"{'What is known':<24}{'counts':>8}{'link':>8}{'gain':>8}{'score':>8}",
@@ -140,7 +148,7 @@ class Risk:
         check_axes(ax)
         ax.hist(self.values, np.linspace(0, 1, 41).tolist(), color="#4477aa")
         ax.axvline(self.mean(), color="black", label=f"mean {self.mean():.3f}")
-        guess = float(self.guesses.mean())
+        guess = float(self.guesses[self.present].mean()) if self.present.any() else 0.0
         ax.axvline(guess, color="#888888", linestyle="--", label=f"picking at random {guess:.3f}")
         if len(self.control):
             other = float(self.control.mean())

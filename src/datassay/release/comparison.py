@@ -123,6 +123,8 @@ class Comparison:
         if self.worth is None:
             raise InputError("values were not asked for: compare_releases(…, individuals=True)")
         first = self.worth[0]
+        if not np.isfinite(first).any():
+            raise InputError("the first strategy must keep people as they are: others are compared with it")
         low, high = np.nanquantile(first, [0.2, 0.8])
         found = {}
         for i, name in enumerate(self.ids.tolist()):
@@ -274,8 +276,8 @@ def make_release(
             number = float(text)
         except ValueError:
             raise InputError(f"strategy {strategy!r}: {text.strip()!r} is not a number") from None
-        if name == "k" and number.is_integer():
-            return ways.mondrian(table, int(number))
+        if name == "k":
+            return ways.mondrian(table, int(number) if number.is_integer() else number)  # type: ignore[arg-type]
         if name == "remove":
             return ways.remove(table, number, seed=seed)
         if name in ("shapley", "waka"):
@@ -351,8 +353,14 @@ def compare_releases(
         looked_at: Table | None = valued
     else:
         held_out = as_table(test, like=given, text="categorical")
+        if held_out is given or (given.id and held_out.id and bool(np.isin(held_out.ids, given.ids).any())):
+            raise InputError("test must be people who are not in the table: utility is measured on those never seen")
         looked_at = None if validation is None else as_table(validation, like=given, text="categorical")
+    if isinstance(strategies, str):
+        raise InputError(f"strategies must be a list, got the single string {strategies!r}")
     named = dict(strategies) if isinstance(strategies, Mapping) else {_name(s): s for s in strategies}
+    if len(named) < len(strategies):
+        raise InputError("two strategies have the same name; give them names of their own: {'name': strategy}")
     if not named:
         raise InputError("strategies names none")
     risks: list[Risk] = []
@@ -377,7 +385,7 @@ def compare_releases(
             uses.append(predictive_utility(made, held_out, k))
             alike.append(fidelity(given, made))
             if individuals:
-                worth.append(_worth(made, looked_at, risks[-1].ids, k))
+                worth.append(_worth(made, looked_at, risks[-1].ids, k, balance))
             report(1)
     return Comparison(
         ids=np.array(list(named)),
@@ -393,7 +401,9 @@ def compare_releases(
         worth=np.array(worth) if individuals else None,
         parameters={
             "k": k,
+            "balance": balance,
             "records": len(given),
+            "neighbours": neighbours,
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
             "permutations": permutations,
         },
@@ -413,13 +423,13 @@ def _name(strategy: Strategy) -> str:
     return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "strategy")
 
 
-def _worth(made: Release, validation: Table | None, people: NDArray[np.generic], k: int) -> Floats:
+def _worth(made: Release, validation: Table | None, people: NDArray[np.generic], k: int, balance: float) -> Floats:
     """The k-NN Shapley value of these people in a release; NaN where they are not in it."""
     value: dict[str, Any] = {"k": k}
-    if validation is not None:
-        value |= {"X_val": validation, "weights": balance_weights(validation.labels)}
-    found = knn_shapley(made.table, **value)
     if made.synthetic:
         return np.full(len(people), np.nan)
+    if validation is not None:
+        value |= {"X_val": validation, "weights": balance_weights(validation.labels, balance)}
+    found = knn_shapley(made.table, utility="fraction", **value)
     places = {id: i for i, id in enumerate(found.ids.tolist())}
     return np.array([found.values[places[id]] if id in places else np.nan for id in people.tolist()])

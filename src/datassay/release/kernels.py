@@ -23,7 +23,7 @@ def _spread(codes, rows, places, numeric, levels, stamp, mark):
 
 
 @kernel
-def _allowed(rows, sensitive, share, ordered, least, farthest, counts):
+def _allowed(rows, sensitive, share, ordered, least, farthest, absent, counts):
     """Whether a group has enough different sensitive values, and their distribution is near enough to that of all."""
     if least <= 1 and farthest >= 1.0:
         return True
@@ -32,7 +32,7 @@ def _allowed(rows, sensitive, share, ordered, least, farthest, counts):
         counts[sensitive[r]] += 1
     different, distance, running = 0, 0.0, 0.0
     for c in range(len(share)):
-        if counts[c] > 0:
+        if counts[c] > 0 and c != absent:
             different += 1
         gap = counts[c] / len(rows) - share[c]
         if ordered:
@@ -46,7 +46,7 @@ def _allowed(rows, sensitive, share, ordered, least, farthest, counts):
 
 
 @kernel
-def mondrian(codes, levels, places, numeric, k, strict, sensitive, share, ordered, least, farthest, group):
+def mondrian(codes, levels, places, numeric, k, strict, sensitive, share, ordered, least, farthest, absent, group):
     """Number each row's group. ``codes``: attributes × rows, by rank; ``places``: where each number lies in 0 … 1.
 
     A group is cut where the two halves are most nearly equal: between two values (strict), or anywhere in the order of
@@ -107,8 +107,8 @@ def mondrian(codes, levels, places, numeric, k, strict, sensitive, share, ordere
                     if not side[r]:
                         buffer[last] = r
                         last += 1
-                good = _allowed(buffer[start:middle], sensitive, share, ordered, least, farthest, tally)
-                if good and _allowed(buffer[middle:end], sensitive, share, ordered, least, farthest, tally):
+                good = _allowed(buffer[start:middle], sensitive, share, ordered, least, farthest, absent, tally)
+                if good and _allowed(buffer[middle:end], sensitive, share, ordered, least, farthest, absent, tally):
                     rows[start:end] = buffer[start:end]
                     starts[waiting], ends[waiting] = middle, end
                     starts[waiting + 1], ends[waiting + 1] = start, middle

@@ -17,7 +17,7 @@ from datassay._errors import InputError, MissingDependencyError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Column, Table, as_table, missing_column, read_table
-from datassay.results import FrameKind, Parameter, Values
+from datassay.results import FrameKind, Parameter, Values, save_columns
 
 Floats = NDArray[np.float64]
 
@@ -60,9 +60,16 @@ class Release:
         """The released table as a data frame."""
         return self.table.to_frame(kind)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the released table, with its ids, to .parquet, .csv or .json."""
-        return self.table.save(path)
+    def save(self, path: str | os.PathLike[str], *, ids: bool = False) -> Path:
+        """Write what may leave to .parquet, .csv or .json: without ids and columns that are only carried along.
+
+        ``ids=True`` writes these, too: a copy to keep, by which :func:`datassay.reidentification_risk` knows whose
+        record is whose. Do not hand it out.
+        """
+        if ids:
+            return self.table.save(path)
+        columns = {name: c.written() for name, c in self.table.columns.items() if name not in self.table.carried}
+        return save_columns(path, {"kind": "table", "name": self.table.name}, columns)
 
 
 def _taken(table: object) -> Table:
@@ -167,7 +174,8 @@ def mondrian(
     sensitive, l, t
         Stop cutting, too, where a group would have fewer than ``l`` different values of the column ``sensitive``
         (l-diversity), or a distribution of them farther than ``t`` from that of all (t-closeness, by the earth mover's
-        distance: ordered for numbers, 0/1 for categories). That column is left as it is.
+        distance: ordered for numbers, 0/1 for categories). That column is left as it is; a missing value of it does not
+        count for l, and for t is one more value, above all numbers.
 
     >>> import datassay as da
     >>> released = da.release.mondrian(da.census(200), k=5)
@@ -208,14 +216,15 @@ def mondrian(
         else _ranks(given.columns[sensitive])
     )
     share = np.bincount(secret, minlength=n_secret) / len(given)
-    different = int((share > 0).sum())
+    absent = n_secret - 1 if sensitive is not None and given.columns[sensitive].missing.any() else -1
+    different = int((share > 0).sum()) - (absent >= 0)
     if least > different:
         raise InputError(f"l is {least}, and {sensitive!r} has {different} different values")
     group = np.empty(len(given), np.int64)
     count = kernels.mondrian(
         np.array([codes for codes, _, _, _ in ranked]), np.array([levels for _, levels, _, _ in ranked]), places,
         np.array([numbers for _, _, _, numbers in ranked]), k, bool(strict), secret, share, ordered, least, farthest,
-        group,
+        absent, group,
     )  # fmt: skip
     columns_out = dict(given.columns)
     for name, (codes, levels, _, numbers) in zip(chosen, ranked, strict=True):
@@ -404,11 +413,13 @@ def _by_model(
                 "the Business Source License)"
             ) from None
         torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002  ctgan draws from NumPy's global generator
+        before = np.random.get_state()  # noqa: NPY002  ctgan draws from NumPy's global generator
+        np.random.seed(seed)  # noqa: NPY002
         discrete = [name for name in names if table.columns[name].kind == "categorical"]
         model = (ctgan.CTGAN if method == "ctgan" else ctgan.TVAE)(epochs=epochs)
         model.fit(frame, discrete)
         made, label = model.sample(n), method
+        np.random.set_state(before)  # noqa: NPY002
     else:
         if not (hasattr(method, "fit") and hasattr(method, "sample")):
             raise InputError(f"method must be 'copula', 'ctgan', 'tvae' or have fit and sample, got {method!r}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
@@ -67,7 +68,7 @@ def fidelity(original: object, released: object) -> float:
             apart.append(max(gaps, 1 - same if len(x) else 0.0))
             at_random.append(0.0)
             continue
-        x, y = (x - low) / spread, np.clip((y - low) / spread, 0, 1)
+        x, y = (x - low) / spread, (y - low) / spread
         apart.append(float(wasserstein_distance(x, y)) + gaps)
         # The distance from a uniform distribution is the area between quantile functions.
         ordered, edges = np.sort(x), np.linspace(0, 1, len(x) + 1)
@@ -80,6 +81,14 @@ def fidelity(original: object, released: object) -> float:
     if random == 0:
         return 1.0 if np.mean(apart) == 0 else 0.0
     return float((random - np.mean(apart)) / random)
+
+
+def _label_names(table: Table) -> NDArray[np.str_]:
+    """Labels as text: 1 and 1.0 are the same."""
+    labels = table.labels
+    if labels.dtype.kind == "f" and (labels.astype(float) != np.floor(labels.astype(float))).any():
+        raise InputError(f"the label {table.label!r} of {table.name} holds fractions; a classifier predicts classes")
+    return np.array([f"{float(v):g}" for v in labels]) if labels.dtype.kind in "iuf" else labels.astype(np.str_)
 
 
 def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
@@ -99,7 +108,12 @@ def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
     train = released.table if isinstance(released, Release) else as_table(released)
     held_out = as_table(test, like=train)
     k = min(_checks.integer("k", k, at_least=1), len(train))
-    labels, truth = train.labels.astype(np.str_), held_out.labels.astype(np.str_)
+    labels, truth = _label_names(train), _label_names(held_out)
+    if not set(truth.tolist()) & set(labels.tolist()):
+        raise InputError(
+            f"no label of {held_out.name} ({_checks.listed(np.unique(truth))}) is one of {train.name} "
+            f"({_checks.listed(np.unique(labels))})"
+        )
     encoder = fit_encoder(train)
     model = KNeighborsClassifier(k, n_jobs=-1).fit(encoder.transform(train)[0], labels)
     held_out = held_out.set_aside([name for name in held_out.features if name not in train.features])
