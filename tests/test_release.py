@@ -276,6 +276,9 @@ def test_strategies_side_by_side(tmp_path):
 
     assert len(found.plot(Figure().add_subplot()).texts) == 7
     assert found.plot_risks(Figure().add_subplot()).lines
+    drawn = found.plot_individuals(Figure().add_subplot()).lines
+    low = found.worth[0] <= np.quantile(found.worth[0], 0.2)
+    assert drawn[2].get_ydata()[0] == pytest.approx((found.risks[2] - found.risks[0])[low].mean())
     own = da.compare_releases(
         people, strategies={"halved": lambda t: da.release.remove(t, 0.5)}, people=20, permutations=4
     )

@@ -189,6 +189,27 @@ class Comparison:
         ax.spines[["top", "right"]].set_visible(False)
         return ax
 
+    def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw how each strategy changes people's risk, from the fifth of least value to the fifth of most; the axes."""
+        if self.worth is None:
+            raise InputError("values were not asked for: compare_releases(…, individuals=True)")
+        if ax is None:
+            ax = new_axes(7, 4.5)
+        check_axes(ax)
+        first = self.worth[0]
+        fifth = np.searchsorted(np.nanquantile(first, [0.2, 0.4, 0.6, 0.8]), first)
+        for i, name in enumerate(self.ids.tolist()):
+            change = self.risks[i] - self.risks[0]
+            means = [float(change[fifth == f].mean()) if (fifth == f).any() else np.nan for f in range(5)]
+            ax.plot(range(5), means, "o-", label=name)
+        ax.set_xticks(range(5), ["least", "", "middle", "", "most"])
+        ax.set_xlabel("people by their value in the first strategy, in fifths")
+        ax.set_ylabel("change of risk")
+        ax.set_title("Who gains safety", loc="left")
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """One row a strategy."""
         return make_frame(self._columns(), kind)
