@@ -190,7 +190,7 @@ class Comparison:
         return ax
 
     def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw how each strategy changes people's risk, from the fifth of least value to the fifth of most; the axes."""
+        """Draw how each strategy changes people's risk, by fifths of their value; returns the axes."""
         if self.worth is None:
             raise InputError("values were not asked for: compare_releases(…, individuals=True)")
         if ax is None:
