@@ -84,6 +84,18 @@ def test_strategies_are_compared_and_one_is_written(files):
     )
 
 
+def test_quasi_identifiers_and_a_sensitive_column_are_chosen(files):
+    result = run("release", "people.csv", "--label", "income", "--id", "id", "--people", "9", "--permutations", "2",
+                 "--strategies", "k=4", "--alike", "age,sex", "--sensitive", "occupation", "--l", "3", "--t", "0.6", "--relaxed",
+                 "--write", "k=4", "--to", "out.csv")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    out, before = pd.read_csv("out.csv"), pd.read_csv("people.csv")
+    assert (out["hours"] == before["hours"]).all()
+    groups = out.groupby(["age", "sex"])["occupation"]
+    assert groups.size().min() >= 4
+    assert groups.nunique().min() >= 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

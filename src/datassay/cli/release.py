@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,8 @@ Examples:
   datassay release people.csv --label income --strategies k=2,k=8,k=32,remove=0.25,copula -o comparison.csv
 
   datassay release people.csv --label income --id person --strategies keep,k=8 --write k=8 --to released.csv
+
+  datassay release people.csv --label income --alike age,zip,sex --sensitive illness --l 2 --strategies k=5,k=20
 """
 
 
@@ -42,6 +44,18 @@ def release(
             "(least valuable first); copula, ctgan, tvae (synthetic)."
         ),
     ] = "keep,k=2,k=8,k=32,remove=0.25,copula",
+    alike: Annotated[
+        str,
+        typer.Option(help="For k=…: columns to make alike (quasi-identifiers), separated by commas; all if left out."),
+    ] = "",
+    sensitive: Annotated[str | None, typer.Option(help="For k=…: a column left as it is, for --l and --t.")] = None,
+    l: Annotated[int | None, typer.Option("--l", help="Different sensitive values in each group, at least.")] = None,  # noqa: E741
+    t: Annotated[
+        float | None, typer.Option("--t", help="Distance of sensitive values from all people's, at most.")
+    ] = None,
+    relaxed: Annotated[
+        bool, typer.Option("--relaxed", help="For k=…: people with the same value may be in different groups.")
+    ] = False,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
@@ -89,9 +103,20 @@ def release(
         raise InputError("--write names the strategy and --to the file: give both")
     reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text.value}
     table = load_table(data, label, id, reading)
+    options: dict[str, Any] = {
+        "columns": column_list(alike) or None, "sensitive": sensitive, "l": l, "t": t, "strict": not relaxed,
+    }  # fmt: skip
+
+    def strategy(name: str) -> Any:
+        """k=8 with what the options say of it; every other strategy by its name."""
+        word, equals, number = name.partition("=")
+        if word.strip() != "k" or not equals or not number.strip().isdigit():
+            return name
+        return lambda table: da.release.mondrian(table, int(number), **options)
+
     found = da.compare_releases(
         table,
-        strategies=column_list(strategies),
+        strategies={name: strategy(name) for name in column_list(strategies)},
         k=k,
         people=people,
         individuals=individuals,
@@ -101,7 +126,7 @@ def release(
         n_jobs=jobs,
         progress=not quiet and sys.stderr.isatty(),
     )
-    made = None if write is None else da.release.make_release(write, table, k=k, seed=seed)
+    made = None if write is None else da.release.make_release(strategy(write), table, k=k, seed=seed)
     if output is not None:
         found.save(output)
     draw(found.plot, plot, 7, 5)
