@@ -63,6 +63,13 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
+def not_one_string(name: str, value: object, what: str = "column names") -> None:
+    """Refuse a single string where a list is meant: it would be taken letter by letter."""
+    if isinstance(value, str):
+        of = f" of {what}" if what else ""
+        raise InputError(f"{name} must be a list{of}, got the single string {value!r}")
+
+
 def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
     """Refuse whole numbers that float64 would merge."""
     if numbers.dtype.kind in "iu" and numbers.size and max(int(numbers.max()), -int(numbers.min())) > 2**53:

@@ -34,6 +34,11 @@ def thread_count(n_jobs: int | None) -> int:
         ) from None
 
 
+def chunks(n: int, size: int) -> list[range]:
+    """0 … n−1 in pieces of ``size``, the last one what is left."""
+    return [range(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def in_order(
     task: Callable[[range], T], groups: Sequence[range], threads: int, report: Callable[[int], None]
 ) -> Iterator[T]:

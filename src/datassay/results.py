@@ -40,6 +40,15 @@ def frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
     return array
 
 
+def freeze(result: object, *arrays: str) -> None:
+    """Make the arrays of a frozen result, and its parameters, as unchangeable as itself."""
+    for name in arrays:
+        array = getattr(result, name)
+        if array is not None:
+            object.__setattr__(result, name, frozen(array))
+    object.__setattr__(result, "parameters", FrozenMapping(getattr(result, "parameters")))  # noqa: B009
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
     """What each record is worth, by one method, keyed by row id.
@@ -360,10 +369,15 @@ def usual_mode(path: Path, mode: int) -> None:
 
 def value_of(id: object, ids: NDArray[np.generic], values: NDArray[np.float64]) -> float:
     """The value of the record with this id."""
+    return float(values[row_of(id, ids)])
+
+
+def row_of(id: object, ids: NDArray[np.generic]) -> int:
+    """Where the record with this id is."""
     found = np.flatnonzero(ids == id)
     if len(found) == 0:
         raise InputError(f"there is no record with id {id!r}")
-    return float(values[found[0]])
+    return int(found[0])
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:

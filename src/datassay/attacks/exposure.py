@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.attacks.result import Attack
-from datassay.results import FrameKind, Parameter, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    Values,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +59,7 @@ class Exposure:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("values", "exposure", "ids"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(self, "values", "exposure", "ids")
 
     def __len__(self) -> int:
         return len(self.values)

@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import DEFAULT_MEMORY
-from datassay.results import FrameKind, Parameter, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    Values,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+)
 from datassay.value import self_shapley, self_waka, waka_influence
 
 if TYPE_CHECKING:
@@ -60,9 +68,7 @@ class Onion:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("values", "ids", "before", "after", "influence", "removed"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(self, "values", "ids", "before", "after", "influence", "removed")
 
     def __len__(self) -> int:
         return len(self.values)

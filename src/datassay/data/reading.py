@@ -89,8 +89,7 @@ def read_table(
     _checks.choice("text", text, ("refuse", "categorical", "ignore"))
     check_encoding(scale, missing)
     for parameter, given in (("ignore", ignore), ("categorical", categorical), ("columns", columns)):
-        if isinstance(given, str):
-            raise InputError(f"{parameter} must be a list of column names, got the single string {given!r}")
+        _checks.not_one_string(parameter, given)
     index: NDArray[np.generic] | None = None
     known: set[str] = set()
     if like is not None:
@@ -211,8 +210,7 @@ def read_distinct(
 
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"read_distinct takes the path of a file, got {type(path).__name__}")
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    _checks.not_one_string("columns", columns)
     file = Path(path)
     _check_file(file)
     memory = _checks.integer("memory", memory, at_least=2**26)

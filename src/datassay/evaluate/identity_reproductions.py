@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from datassay.data import load_dataset, voters
-from datassay.evaluate.reproductions import REPRODUCTIONS, Cell, Reproduction, reproduction
+from datassay.evaluate.reproductions import Cell, Redone, reproduction
 from datassay.identity import AttributeTable, uniqueness_shapley
 
 # Table 3: entropy, Shapley value, and Shapley value of regions with common, moderate and severe flares.
@@ -25,7 +25,7 @@ FLARE_TABLE: Final = {
 
 
 @reproduction("uniqueness-flare", "What makes solar flares unique (uniqueness Shapley, Table 3)")
-def _uniqueness_flare() -> Reproduction:
+def _uniqueness_flare() -> Redone:
     table = load_dataset("solar_flare")
     found = uniqueness_shapley(table, list(FLARE_TABLE))
     everyone = found.mean()
@@ -42,9 +42,7 @@ def _uniqueness_flare() -> Reproduction:
         for place, (column, values) in enumerate(columns.items())
     )
     worst = max(abs(cell.ours - (cell.published or 0.0)) for cell in cells)
-    return Reproduction(
-        "uniqueness-flare",
-        REPRODUCTIONS["uniqueness-flare"].title,
+    return Redone(
         cells,
         f"all {len(cells)} numbers come out to within {worst:.4f}. The published entropies are in nats and the values "
         "beside them in bits: in bits every entropy exceeds its Shapley value",
@@ -93,7 +91,7 @@ VOTER_CHANGES: Final = {
 
 
 @reproduction("uniqueness-voters", "What identifies 7.5 million voters, simulated (uniqueness Shapley, Tables 4–6)")
-def _uniqueness_voters() -> Reproduction:
+def _uniqueness_voters() -> Redone:
     found = uniqueness_shapley(voters(7_538_125), VOTER_COLUMNS)
     means = found.mean()
     cells = [
@@ -118,9 +116,7 @@ def _uniqueness_voters() -> Reproduction:
         "coarsening lowers an attribute to nothing and moves the others by 0.15 bits at most": _only_itself(changes),
     }
     told = "; ".join(f"{pattern}: {'yes' if holds else 'NO'}" for pattern, holds in patterns.items())
-    return Reproduction(
-        "uniqueness-voters",
-        REPRODUCTIONS["uniqueness-voters"].title,
+    return Redone(
         tuple(cells),
         f"the population is simulated from the published shares, so patterns are compared and not numbers: {told}. The "
         "published entropies are in nats: in bits they exceed the Shapley values, where the paper says the reverse",

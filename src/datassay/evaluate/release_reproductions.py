@@ -7,7 +7,7 @@ import numpy as np
 
 from datassay._errors import MissingDependencyError
 from datassay.data import Table, load_dataset
-from datassay.evaluate.reproductions import REPRODUCTIONS, Cell, Reproduction, reproduction
+from datassay.evaluate.reproductions import Cell, Redone, reproduction
 from datassay.identity import Risk, reidentification_risk, reidentification_shapley, uniqueness_shapley
 from datassay.release import fidelity, make_release, predictive_utility
 
@@ -124,7 +124,7 @@ def _scored(risk: Risk) -> tuple[float, float, float]:
     return float(raw[:, 0].mean()), float(raw[:, 1].mean()), float(raw[:, 2].mean())
 
 
-def _study(name: str) -> Reproduction:
+def _study(name: str) -> Redone:
     study = STUDIES[name]
     train, validation, test = release_tables(name)
     cells: list[Cell] = []
@@ -169,9 +169,7 @@ def _study(name: str) -> Reproduction:
     if skipped:
         finding += f". Without the extra synthesis, not redone: {', '.join(skipped)}"
     judged_hold = all(cell.agrees() for cell in cells if cell.judged and cell.published is not None)
-    return Reproduction(
-        name,
-        REPRODUCTIONS[name].title,
+    return Redone(
         tuple(cells),
         f"{finding}. Removed people are attacked here as in the thesis; at 0, as they should be, beside it",
         judged_hold and all(claims.values()),
@@ -196,15 +194,15 @@ def _entropies(table: Table, columns: tuple[str, ...]) -> dict[str, float]:
 
 
 @reproduction("release-adult", "Risk and utility of release strategies, Adult (thesis, Tables 1.2 and 1.3)")
-def _release_adult() -> Reproduction:
+def _release_adult() -> Redone:
     return _study("release-adult")
 
 
 @reproduction("release-bank", "Risk and utility of release strategies, Bank Marketing (thesis, Tables 1.2 and 1.4)")
-def _release_bank() -> Reproduction:
+def _release_bank() -> Redone:
     return _study("release-bank")
 
 
 @reproduction("release-credit", "Risk and utility of release strategies, German credit (thesis, Tables 1.2 and 1.5)")
-def _release_credit() -> Reproduction:
+def _release_credit() -> Redone:
     return _study("release-credit")

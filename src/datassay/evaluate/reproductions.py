@@ -46,29 +46,35 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """A published result, redone."""
+class Redone:
+    """What came out: the numbers, what they say, and whether the published result holds."""
 
-    name: str
-    title: str
     cells: tuple[Cell, ...]
     finding: str
     holds: bool
 
 
 @dataclass(frozen=True)
+class Reproduction(Redone):
+    """A published result, redone."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
 class _Entry:
     title: str
-    run: Callable[[], Reproduction]
+    run: Callable[[], Redone]
 
 
 REPRODUCTIONS: dict[str, _Entry] = {}
 
 
-def reproduction(name: str, title: str) -> Callable[[Callable[[], Reproduction]], Callable[[], Reproduction]]:
+def reproduction(name: str, title: str) -> Callable[[Callable[[], Redone]], Callable[[], Redone]]:
     """Register a reproduction under a name."""
 
-    def register(run: Callable[[], Reproduction]) -> Callable[[], Reproduction]:
+    def register(run: Callable[[], Redone]) -> Callable[[], Redone]:
         REPRODUCTIONS[name] = _Entry(title, run)
         return run
 
@@ -88,7 +94,9 @@ def reproduce(name: str) -> Reproduction:
     """Redo a published result by name; see :func:`list_reproductions`."""
     if name not in REPRODUCTIONS:
         raise InputError(f"there is no reproduction {name!r}; there are {', '.join(REPRODUCTIONS)}")
-    return REPRODUCTIONS[name].run()
+    entry = REPRODUCTIONS[name]
+    redone = entry.run()
+    return Reproduction(redone.cells, redone.finding, redone.holds, name, entry.title)
 
 
 # SPEC §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
@@ -151,7 +159,7 @@ def detection_problem(name: str, fault: str) -> DetectionProblem:
 
 
 @reproduction("tknn-detection", "AUROC of finding faulty records, not private (TKNN paper, Tables 9–14)")
-def _tknn_detection() -> Reproduction:
+def _tknn_detection() -> Redone:
     below = np.nextafter(-0.5, -1.0)  # neighbours are strictly nearer than τ there
     cells = []
     for name, published in DETECTION_TABLE.items():
@@ -166,9 +174,7 @@ def _tknn_detection() -> Reproduction:
                 ours = detect_errors(values, problem.is_error).auroc
                 cells.append(Cell(name, f"{fault}, {method}", ours, published[at]))
     agreeing = sum(cell.agrees() for cell in cells)
-    return Reproduction(
-        "tknn-detection",
-        REPRODUCTIONS["tknn-detection"].title,
+    return Redone(
         tuple(cells),
         f"{agreeing} of {len(cells)} published numbers come out, to all three digits",
         agreeing == len(cells),
@@ -179,7 +185,7 @@ def _tknn_detection() -> Reproduction:
     "tknn-speed",
     "Seconds of TKNN- and KNN-Shapley by training size (TKNN paper, Figure 2: TKNN is faster at every size)",
 )
-def _tknn_speed() -> Reproduction:
+def _tknn_speed() -> Redone:
     rng = np.random.default_rng(0)
     cells = []
     faster = True
@@ -202,9 +208,7 @@ def _tknn_speed() -> Reproduction:
             cells.append(Cell(f"N = {n:,}", f"{name} seconds", seconds[name]))
         cells.append(Cell(f"N = {n:,}", "KNN / TKNN", seconds["KNN"] / seconds["TKNN"]))
         faster = faster and seconds["TKNN"] < seconds["KNN"]
-    return Reproduction(
-        "tknn-speed",
-        REPRODUCTIONS["tknn-speed"].title,
+    return Redone(
         tuple(cells),
         "TKNN-Shapley was faster at every size" if faster else "TKNN-Shapley was not faster at every size in this run",
         faster,
@@ -223,7 +227,7 @@ PRIVATE_MARKS = {"2dplanes": 0.910, "phoneme": 0.822, "cpu": 0.945, "fraud": 0.9
 
 
 @reproduction("tknn-private", "AUROC of finding mislabelled records by private values (TKNN paper, Table 8)")
-def _tknn_private() -> Reproduction:
+def _tknn_private() -> Redone:
     below = float(np.nextafter(-0.5, -1.0))
     cells = []
     missed = []
@@ -264,9 +268,7 @@ def _tknn_private() -> Reproduction:
         "the paper's release comes out within two of its standard deviations everywhere; the disjoint histogram "
         "reaches its mark at ε = 0.1 and is nowhere worse"
     )
-    return Reproduction(
-        "tknn-private",
-        REPRODUCTIONS["tknn-private"].title,
+    return Redone(
         tuple(cells),
         f"not as it should be: {'; '.join(missed)}" if missed else finding,
         not missed,
@@ -306,7 +308,7 @@ ATTACK_SEEDS = 3
 
 
 @reproduction("tknn-attack", "AUROC of the value-score attack, mean of three games (TKNN paper, Tables 1, 4, 5, 6)")
-def _tknn_attack() -> Reproduction:
+def _tknn_attack() -> Redone:
     error = float(np.sqrt((1 / 200 + 1 / 200) / 12 / ATTACK_SEEDS))  # of the AUROC of guesses, 200 against 200
     cells: list[Cell] = []
     open_values, private = [], []
@@ -334,9 +336,7 @@ def _tknn_attack() -> Reproduction:
     strongest, farthest = max(open_values), max(abs(value - 0.5) for value in private)
     # The farthest of 72 guesses is about 2.5 standard errors from 0.5, and almost never more than 4.
     hides = farthest < 4 * error and abs(np.mean(private) - 0.5) < 4 * error / np.sqrt(len(private))
-    return Reproduction(
-        "tknn-attack",
-        REPRODUCTIONS["tknn-attack"].title,
+    return Redone(
         tuple(cells),
         f"on open values the attack reaches {strongest:.3f}; on private ones it is {np.mean(private):.3f} on average "
         f"and at most {farthest:.3f} from 0.5, where guessing has a standard error of {error:.3f} and there are "
@@ -365,7 +365,7 @@ def waka_table(name: str, n: int | None = None) -> Table:
 @reproduction(
     "waka-correlation", "Spearman correlation of self-WaKA with self-Shapley, 10,000 records (thesis, Table 2.1)"
 )
-def _waka_correlation() -> Reproduction:
+def _waka_correlation() -> Redone:
     from scipy.stats import spearmanr
 
     published = {"adult": (0.99, 0.98), "bank_marketing": (0.98, 0.98), "movie_reviews_minilm": (0.99, 0.93)}
@@ -377,9 +377,7 @@ def _waka_correlation() -> Reproduction:
             cells.append(Cell(_WAKA_DATA[name], f"k = {k}", found, number, judged=False))
     tabular = [cell.ours for cell in cells[:4]]
     holds = all(ours >= least for ours, least in zip(tabular, (0.97, 0.93) * 2, strict=True))
-    return Reproduction(
-        "waka-correlation",
-        REPRODUCTIONS["waka-correlation"].title,
+    return Redone(
         tuple(cells),
         "on Adult and Bank the two agree as published (at least 0.97 at k = 1 and 0.93 at k = 5)"
         if holds
@@ -389,7 +387,7 @@ def _waka_correlation() -> Reproduction:
 
 
 @reproduction("waka-attack", "True-positive rate at 5% false positives, k = 5, 48 games (thesis, Table 2.2)")
-def _waka_attack() -> Reproduction:
+def _waka_attack() -> Redone:
     published = {
         "adult": ((0.13, 0.17), (0.13, 0.15), (0.06, 0.11), (0.14, 0.19)),
         "bank_marketing": ((0.10, 0.16), (0.10, 0.19), (0.05, 0.07), (0.12, 0.17)),
@@ -409,9 +407,7 @@ def _waka_attack() -> Reproduction:
             cells.append(Cell(_WAKA_DATA[name], method, rates[method][0], number, spread, judged=False))
         (lira, lira_spread), (t_waka, t_spread) = rates["lira"], rates["t-waka"]
         close = close and abs(lira - t_waka) <= min(lira_spread, t_spread) and min(lira, t_waka) > 0.06
-    return Reproduction(
-        "waka-attack",
-        REPRODUCTIONS["waka-attack"].title,
+    return Redone(
         tuple(cells),
         f"LiRA and t-WaKA both find members and are within each other's deviation over games ({widest:.2f} at most)"
         if close
@@ -421,7 +417,7 @@ def _waka_attack() -> Reproduction:
 
 
 @reproduction("waka-success", "Mean attack success rate of LiRA, 10,000 records, 48 games (thesis, Table 2.8)")
-def _waka_success() -> Reproduction:
+def _waka_success() -> Redone:
     from sklearn.linear_model import LogisticRegression
 
     published = {"adult": (0.625, 0.561, 0.512), "bank_marketing": (0.56, 0.531, 0.503)}
@@ -440,9 +436,7 @@ def _waka_success() -> Reproduction:
             found.append(float(attack.success_rates()[1].mean()))
             cells.append(Cell(_WAKA_DATA[name], column, found[-1], number, judged=False))
         falls = falls and found[0] > found[1] > found[2]
-    return Reproduction(
-        "waka-success",
-        REPRODUCTIONS["waka-success"].title,
+    return Redone(
         tuple(cells),
         f"success {'falls' if falls else 'does NOT fall'} from k = 1 to k = 5 to logistic regression",
         falls,
@@ -450,7 +444,7 @@ def _waka_success() -> Reproduction:
 
 
 @reproduction("waka-onion", "AUC of LiRA before and after removing 10%, 10,000 records (thesis, Table 2.6)")
-def _waka_onion() -> Reproduction:
+def _waka_onion() -> Redone:
     published = {
         ("adult", 1): (0.731, 0.605, 0.604, 0.610),
         ("adult", 5): (0.604, 0.555, 0.555, 0.566),
@@ -469,9 +463,7 @@ def _waka_onion() -> Reproduction:
             cells.append(Cell(row, f"without the top 10% by {by}", peeled.auc[1], number, judged=False))
             if by == "self_waka":
                 cells.append(Cell(row, "correlation of change with WaKA influence", peeled.correlation()))
-    return Reproduction(
-        "waka-onion",
-        REPRODUCTIONS["waka-onion"].title,
+    return Redone(
         tuple(cells),
         f"AUC {'drops' if drops else 'does NOT drop'} when the most exposed by self-WaKA are gone",
         drops,
@@ -481,7 +473,7 @@ def _waka_onion() -> Reproduction:
 @reproduction(
     "waka-removal", "Macro F1 and class balance as records go or come by value, Adult (thesis, Figures 2.3–2.6)"
 )
-def _waka_removal() -> Reproduction:
+def _waka_removal() -> Redone:
     train, validation, test, _ = waka_table("adult", 12_000).split(0.4, 0.1, 0.25)
     cells = []
     found: dict[str, float] = {}
@@ -504,9 +496,7 @@ def _waka_removal() -> Reproduction:
         for kind in ("removal", "addition")
         for metric in ("macro_f1", "class_ratio")
     )
-    return Reproduction(
-        "waka-removal",
-        REPRODUCTIONS["waka-removal"].title,
+    return Redone(
         tuple(cells),
         "WaKA keeps macro F1 and class balance up better than Shapley, for removal and addition"
         if holds

@@ -7,6 +7,7 @@ where they are many. Distinct rows are kept in the order of their values, howeve
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -58,16 +59,31 @@ class Cells:
     names: tuple[NDArray[np.str_], ...]
     weights: NDArray[np.float64]
 
-    @property
+    @cached_property
     def levels(self) -> NDArray[np.int64]:
         """How many levels each attribute has."""
         return np.array([len(names) for names in self.names], np.int64)
+
+    @cached_property
+    def entropies(self) -> NDArray[np.float64]:
+        """Entropy of each attribute by itself, in bits."""
+        sizes = [
+            np.bincount(codes, self.weights, minlength=n) for codes, n in zip(self.codes, self.levels, strict=True)
+        ]
+        return np.array([entropy(np.asarray(each, np.float64)) for each in sizes])
 
     def project(self, attributes: Sequence[int]) -> tuple["Cells", NDArray[np.int32]]:
         """The distinct rows over some of the attributes, and the new cell of each of the old ones."""
         chosen = list(attributes)
         coded = [Coded(self.codes[j], self.names[j], False) for j in chosen]
         return distinct(tuple(self.columns[j] for j in chosen), coded, len(self.weights), self.weights)
+
+
+def entropy(sizes: NDArray[np.float64]) -> float:
+    """Entropy of groups of these sizes, in bits."""
+    share = sizes / sizes.sum()
+    share = share[share > 0]
+    return float(abs(-(share * np.log2(share)).sum()))
 
 
 def share_unique(sizes: NDArray[np.float64]) -> float:
@@ -174,10 +190,15 @@ def _ranks_of(numbers: NDArray[np.generic]) -> tuple[NDArray[np.int32], NDArray[
     return rank[number], first[order]
 
 
+def _moments(days: NDArray[np.generic]) -> NDArray[np.datetime64]:
+    """Days since 1970-01-01 as moments, to the second."""
+    return (days.astype(np.float64) * 86_400).round().astype("datetime64[s]")
+
+
 def _names(column: Column, values: NDArray[np.generic]) -> NDArray[np.str_]:
     """What values are called: numbers by the fewest digits that tell them apart, dates as dates."""
     if column.is_date:
-        moments = (values.astype(np.float64) * 86_400).round().astype("datetime64[s]")
+        moments = _moments(values)
         whole = bool((moments == moments.astype("datetime64[D]")).all())
         return (moments.astype("datetime64[D]") if whole else moments).astype(np.str_)
     if column.kind == "categorical" or values.dtype.kind in "iu":
@@ -224,8 +245,7 @@ def _coarser(
 ) -> tuple[NDArray[np.int32], NDArray[np.str_]]:
     """The coarser level of each value, and the levels' names."""
     if isinstance(how, str):
-        moments = (values.astype(np.float64) * 86_400).round().astype("datetime64[s]")
-        return _numbered(moments.astype(f"datetime64[{PERIODS[how]}]").astype(np.str_).tolist())
+        return _numbered(_moments(values).astype(f"datetime64[{PERIODS[how]}]").astype(np.str_).tolist())
     numeric = column.kind == "numeric"
     if isinstance(how, Mapping):
         texts = _names(column, values)
@@ -271,7 +291,7 @@ def _coarser(
     ends = [(low * step, (low + 1) * step) for low in present.tolist()]
     names = [f"{a}–{b - 1}" if whole else f"{a:.12g} to < {b:.12g}" for a, b in ends]
     if column.is_date:
-        starts = np.array([round(a * 86_400) for a, _ in ends]).astype("datetime64[s]").astype("datetime64[m]")
+        starts = _moments(np.array([a for a, _ in ends])).astype("datetime64[m]")
         names = [f"from {start}" for start in starts.astype(np.str_).tolist()]
     return found.astype(np.int32), np.array(names)
 
@@ -306,7 +326,7 @@ def distinct(
     else:
         cell, first = _numbered_keys(coded, n)
         codes = np.array([attribute.codes[first] for attribute in coded])
-        sizes = np.bincount(cell).astype(np.float64) if weights is None else np.empty(len(first))
+        sizes = np.bincount(cell).astype(np.float64)
     if weights is not None:
         sizes = np.zeros(len(sizes))
         kernels.add_up(cell, weights, sizes)

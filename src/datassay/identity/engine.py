@@ -10,7 +10,7 @@ place once. Draws are independent, their means are unbiased, and their spread gi
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay._work import Bar, Progress, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.identity.counting import Cells
 
 MOST_EXACT: Final = 20
@@ -70,15 +70,10 @@ class SetTable:
     unique: Floats
     smallest: Floats
 
-    def place(self, columns: Iterable[int]) -> int:
-        """Where the set of these columns is."""
-        bit = {j: 1 << b for b, j in enumerate(self.members)}
-        return sum(bit.get(j, 0) for j in set(columns))
-
     def means(self, n_columns: int, key: bool = False) -> Floats:
         """Shapley value of each column on average: that of the game of the entropies (Proposition 3)."""
         found = np.zeros(n_columns)
-        found[list(self.members)] = np.maximum(_semivalues(self.entropy, set_weights(len(self.members), key)), 0.0)
+        found[list(self.members)] = np.maximum(semivalues(self.entropy, set_weights(len(self.members), key)), 0.0)
         return found
 
     def interactions(self, n_columns: int) -> Floats:
@@ -89,31 +84,12 @@ class SetTable:
         return found
 
 
-def entropy(sizes: Floats) -> float:
-    """Entropy of groups of these sizes, in bits."""
-    share = sizes / sizes.sum()
-    share = share[share > 0]
-    return float(abs(-(share * np.log2(share)).sum()))
-
-
-def entropies(cells: Cells) -> Floats:
-    """Entropy of each attribute by itself."""
-    levels = cells.levels
-    return np.array(
-        [
-            entropy(np.bincount(codes, cells.weights, minlength=levels[j]).astype(np.float64))
-            for j, codes in enumerate(cells.codes)
-        ]
-    )
-
-
 def _active(cells: Cells) -> list[int]:
     """Attributes that vary, the most telling first: rows are then soon alone.
 
     One that is constant adds nothing to any set, and the Shapley values of the others are the same without it.
     """
-    told = entropies(cells)
-    return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-told[j], j))
+    return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-cells.entropies[j], j))
 
 
 def exact_bytes(n_cells: int, d: int, threads: int) -> int:
@@ -182,18 +158,18 @@ def exact(
         chosen = [*inside, *range(fixed, d)]
         some, where = (everything, None) if len(chosen) == d else everything.project(chosen)
         size = len(some.weights)
-        given = mass if where is None else np.bincount(where, mass, minlength=size)
+        given = np.empty(0) if own_mass else mass if where is None else np.bincount(where, mass, minlength=size)
         phi, base = np.zeros((len(chosen), size if values else 0)), np.zeros(size if values else 0)
         here, alone = _blank(d - fixed), _blank(d - fixed)
         kernels.walk(
-            some.codes, some.levels, some.weights, np.empty(0) if own_mass else given, logs,
+            some.codes, some.levels, some.weights, given, logs,
             len(inside), own, later, before, phi, base, here, alone,
         )  # fmt: skip
         return patterns, chosen, where, phi, base, _handed_down(here, alone)
 
     phi, base = np.zeros((d, n if values else 0)), np.zeros(n if values else 0)
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
-    tasks = [range(pattern, pattern + 1) for pattern in range(2**fixed)]
+    tasks = chunks(2**fixed, 1)
     with Bar(progress, len(tasks), "parts") as report:
         for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, threads, report):
             statistics[:, pattern.start] = said
@@ -256,8 +232,6 @@ def sample(
     progress: Progress,
 ) -> Sampled:
     """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits."""
-    from scipy.special import stdtrit
-
     from datassay.identity import kernels
 
     n_columns, n = cells.codes.shape
@@ -275,25 +249,19 @@ def sample(
     started = time.monotonic()
 
     def draw(numbers: range) -> Floats:
-        phi = np.zeros((n, len(active)))
+        phi = np.zeros((n, d))
         for number in numbers:
-            order = np.random.default_rng([seed, number]).permutation(len(active))
-            orders = np.array([np.roll(order, shift) for shift in range(len(active))], np.int64).reshape(
-                -1, len(active)
-            )
+            order = np.random.default_rng([seed, number]).permutation(d)
+            orders = np.array([np.roll(order, shift) for shift in range(d)], np.int64)
             kernels.reveal(codes, levels, cells.weights, logs, orders, phi)
-        return phi / d
+        phi /= d
+        return phi
 
-    centre, spread = np.zeros((n, len(active))), np.zeros((n, len(active)))
+    centre, spread = np.zeros((n, d)), np.zeros((n, d))
     means: list[Floats] = []
 
-    def half(count: int, squares: Floats) -> Floats:
-        return np.asarray(
-            stdtrit(count - 1, 0.5 + confidence / 2) * np.sqrt(np.maximum(squares, 0.0) / (count - 1) / count)
-        )
-
     def spread_of_means() -> Floats:
-        return np.asarray(half(len(means), ((np.array(means) - np.mean(means, axis=0)) ** 2).sum(axis=0)))
+        return half_width(np.var(means, axis=0, ddof=1), len(means), confidence)
 
     def late() -> bool:
         return seconds is not None and time.monotonic() - started > seconds and len(means) >= FEWEST_DRAWS
@@ -302,7 +270,7 @@ def sample(
     bar = Bar(progress, goal * d, "orders")
     with bar as report:
         while len(means) < goal:
-            numbers = [range(i, i + 1) for i in range(len(means), goal)]
+            numbers = chunks(goal, 1)[len(means) :]
             for phi in in_order(draw, numbers, threads, lambda more: report(more * d)):
                 means.append(share @ phi)
                 change = phi - centre
@@ -320,20 +288,29 @@ def sample(
                 goal = len(means)
     values, halves = np.zeros((n, n_columns)), np.zeros((n, n_columns))
     mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
-    values[:, active], halves[:, active] = np.maximum(centre, 0.0), half(len(means), spread)
+    values[:, active], halves[:, active] = (
+        np.maximum(centre, 0.0),
+        half_width(np.maximum(spread, 0.0) / (len(means) - 1), len(means), confidence),
+    )
     mean[active], mean_half[active] = np.mean(means, axis=0), spread_of_means()
     return Sampled(values, halves, mean, mean_half, len(means) * d)
 
 
-def _semivalues(worth: Floats, weights: Floats) -> Floats:
-    """Σ_u w(|u|) (v(u+j) − v(u)) of a game given by the worth of every set, by bit mask."""
+def half_width(variance: Floats, count: int, confidence: float) -> Floats:
+    """Half the width of Student's interval of a mean of ``count`` draws that have this (sample) variance."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(count - 1, 0.5 + confidence / 2) * np.sqrt(variance / count))
+
+
+def semivalues(worth: Floats, weights: Floats) -> Floats:
+    """Σ_u w(|u|) (v(u+j) − v(u)) of games given by the worth of every set, by bit mask (the last axis)."""
     d = len(weights)
     sets = np.arange(2**d)
-    sizes = np.bitwise_count(sets)
-    found = np.empty(d)
+    found = np.empty((*worth.shape[:-1], d))
     for j in range(d):
         u = sets[(sets >> j) & 1 == 0]
-        found[j] = (weights[sizes[u]] * (worth[u | (1 << j)] - worth[u])).sum()
+        found[..., j] = (worth[..., u | (1 << j)] - worth[..., u]) @ weights[np.bitwise_count(u)]
     return found
 
 

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Table
 from datassay.identity.risk import lay_out
-from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns
+from datassay.results import FrameKind, Parameter, freeze, make_frame, save_columns
 
 Floats = NDArray[np.float64]
 
@@ -53,9 +52,7 @@ class QueryScores:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("ids", "values", "matches", "people", "person", "linkability", "gain"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(self, "ids", "values", "matches", "people", "person", "linkability", "gain")
 
     def __len__(self) -> int:
         return len(self.ids)

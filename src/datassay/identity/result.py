@@ -14,9 +14,18 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.identity import engine
-from datassay.identity.counting import UNIQUE_UP_TO, share_unique
-from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.identity.counting import UNIQUE_UP_TO, entropy, share_unique
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    check_axes,
+    freeze,
+    frozen,
+    make_frame,
+    new_axes,
+    row_of,
+    save_columns,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,10 +145,7 @@ class AttributeMeans:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
-        for name in ("values", "ids", "entropies", "lower", "upper"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze(self, "values", "ids", "entropies", "lower", "upper")
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.ids, self.values, strict=True))
@@ -248,11 +254,9 @@ class AttributeTable:
 
     def __post_init__(self) -> None:
         _checks.choice("shape", self.shape, get_args(Shape))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         rows, taken = self.rows, {*self.beside, *(f"bits_{name}" for name in self.columns)}
         object.__setattr__(self, "rows", f"{rows} (group)" if rows in taken else rows)
-        object.__setattr__(self, "values", frozen(self.values))
-        object.__setattr__(self, "ids", frozen(self.ids))
+        freeze(self, "values", "ids")
         object.__setattr__(
             self, "beside", FrozenMapping({name: frozen(column) for name, column in self.beside.items()})
         )
@@ -388,9 +392,7 @@ class AttributeSets:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("inside", "values", "groups", "unique", "smallest"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(self, "inside", "values", "groups", "unique", "smallest")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -631,10 +633,7 @@ class Uniqueness:
 
     def of(self, id: object) -> dict[str, float]:
         """The bits of each attribute for the person with this id."""
-        found = np.flatnonzero(self.ids == id)
-        if len(found) == 0:
-            raise InputError(f"there is no record with id {id!r}")
-        return dict(zip(self.columns, map(float, self.cells[self.cell[found[0]]]), strict=True))
+        return dict(zip(self.columns, map(float, self.cells[self.cell[row_of(id, self.ids)]]), strict=True))
 
     def _people(self, records: object) -> Floats:
         """The people of each cell among these records."""
@@ -716,7 +715,7 @@ class Uniqueness:
 
     def entropy(self, columns: Sequence[str]) -> float:
         """Joint entropy of these attributes, in bits: how much they tell together, on average."""
-        return engine.entropy(self.groups(columns).sizes)
+        return entropy(self.groups(columns).sizes)
 
     def groups(self, columns: Sequence[str] | None = None) -> Groups:
         """The groups of people alike in these attributes (all, if left out): who is unique, how small groups are."""

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._work import Bar, Progress, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.data import Table, as_table, missing_column
+from datassay.identity.engine import half_width, semivalues, set_weights
 from datassay.identity.risk_result import Risk, RiskShapley
 from datassay.results import Parameter
 
@@ -79,8 +80,7 @@ def fit_gower(table: Table, columns: Sequence[str]) -> Gower:
 
 def _attributes(original: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
     """The attributes: all columns that are not carried along, the label among them, unless named."""
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    _checks.not_one_string("columns", columns)
     if columns is None:
         chosen = tuple(name for name in original.columns if name not in original.carried)
     else:
@@ -189,8 +189,6 @@ def lay_out(
     n_jobs: int | None = None,
 ) -> tuple[Table, Table, Gower, Setting]:
     """Check what was given and lay it out: the tables, the space, and what an attack needs."""
-    from datassay.identity import risk_kernels
-
     here = as_table(original, text="categorical")
     made = getattr(released, "synthetic", None)
     given = getattr(released, "table", released)
@@ -222,15 +220,7 @@ def lay_out(
     rows = _chosen_people(here, people, seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = np.empty(len(rows)), np.empty(len(rows))
-    parts = [range(start, min(start + CHUNK, len(rows))) for start in range(0, len(rows), CHUNK)]
-
-    def task(part: range) -> None:
-        at = slice(part.start, part.stop)
-        risk_kernels.neighbourhoods(points, space.categorical, rows[at], k, mean[at], deviation[at])
-
-    for _ in in_order(task, parts, thread_count(n_jobs), lambda _: None):
-        pass
+    mean, deviation = _nearness(points[:, rows], rows, points, space, k, n_jobs)
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     setting = Setting(
         columns=chosen,
@@ -258,20 +248,35 @@ def _neighbours(table: Table, neighbours: int | None) -> int:
     return _checks.integer("neighbours", neighbours, at_least=1, at_most=len(table) - 1)
 
 
-def _control(setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None) -> Setting:
-    """The same attack on people who are in neither table."""
+def _nearness(
+    people: Floats, own: NDArray[np.intp], points: Floats, space: Gower, k: int, n_jobs: int | None
+) -> tuple[Floats, Floats]:
+    """Mean and deviation of each person's distances to the k nearest points but ``own`` (−1: none of them)."""
     from datassay.identity import risk_kernels
 
+    mean, deviation = np.empty(len(own)), np.empty(len(own))
+
+    def task(part: range) -> None:
+        at = slice(part.start, part.stop)
+        risk_kernels.neighbourhoods(people[:, at], own[at], points, space.categorical, k, mean[at], deviation[at])
+
+    for _ in in_order(task, chunks(len(own), CHUNK), thread_count(n_jobs), lambda _: None):
+        pass
+    return mean, deviation
+
+
+def _control(
+    setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None, n_jobs: int | None
+) -> Setting:
+    """The same attack on people who are in neither table."""
     others = as_table(control, text="categorical", like=here)
     _same_attributes(here, others, setting.columns)
     named = here.id is not None and others.id is not None
     if others is here or (named and bool(np.isin(others.ids, here.ids).any())):
         raise InputError("control must be people who are in neither table, and some of them are in the original")
     people = space.points(others)
-    mean, deviation = np.empty(len(others)), np.empty(len(others))
-    risk_kernels.neighbourhoods_of_others(
-        people, space.points(here), space.categorical, _neighbours(here, neighbours), mean, deviation
-    )
+    k, nobody = _neighbours(here, neighbours), np.full(len(others), -1)
+    mean, deviation = _nearness(people, nobody, space.points(here), space, k, n_jobs)
     absent = np.zeros(len(others), bool)
     return replace(
         setting,
@@ -335,7 +340,6 @@ def _attack(
     from datassay.identity import risk_kernels
 
     d, n = setting.people.shape
-    parts = [range(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
     epsilons = (setting.epsilon1, setting.epsilon2)
 
     def task(part: range) -> tuple[Floats, ...]:
@@ -354,7 +358,7 @@ def _attack(
         return reduce(Played(scores, orders, masks))
 
     with Bar(run.progress, n, "people") as report:
-        kept = list(in_order(task, parts, thread_count(run.n_jobs), report))
+        kept = list(in_order(task, chunks(n, CHUNK), thread_count(run.n_jobs), report))
     return tuple(np.concatenate(pieces) for pieces in zip(*kept, strict=True))
 
 
@@ -464,7 +468,7 @@ def reidentification_risk(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
         synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
     )  # fmt: skip
-    outside = None if control is None else _control(setting, here, space, control, neighbours)
+    outside = None if control is None else _control(setting, here, space, control, neighbours, n_jobs)
     d = len(setting.columns)
     run = _Run(n_jobs, progress)
     if isinstance(scenarios, str):
@@ -510,11 +514,7 @@ def reidentification_risk(
         upper=None if exact else np.where(there, np.minimum(raw + half, 1.0), 0.0),
         parameters={
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
-            "permutations": None if exact else permutations,
-            **_recorded(setting, here, neighbours, weights, synthetic),
-            "epsilon1": epsilon1,
-            "epsilon2": epsilon2,
-            "confidence": None if exact else confidence,
+            **_recorded(setting, here, neighbours, weights, synthetic, None if exact else (permutations, confidence)),
         },
         seed=None if exact and not isinstance(people, int | np.integer) else seed,
         notes=setting.notes,
@@ -522,14 +522,23 @@ def reidentification_risk(
 
 
 def _recorded(
-    setting: Setting, here: Table, neighbours: int | None, weights: Mapping[str, float] | None, synthetic: bool | None
+    setting: Setting,
+    here: Table,
+    neighbours: int | None,
+    weights: Mapping[str, float] | None,
+    synthetic: bool | None,
+    orders: tuple[int, float] | None,
 ) -> dict[str, Parameter]:
-    """What a result says of how it came about."""
+    """What a result says of how it came about; ``orders`` are how many were drawn, and the confidence."""
     return {
+        "permutations": None if orders is None else orders[0],
         "neighbours": _neighbours(here, neighbours),
         "attributes": ", ".join(setting.columns),
         "weights": None if not weights else ", ".join(f"{name}: {weight:g}" for name, weight in weights.items()),
         "synthetic": synthetic,
+        "epsilon1": setting.epsilon1,
+        "epsilon2": setting.epsilon2,
+        "confidence": None if orders is None else orders[1],
     }
 
 
@@ -568,10 +577,7 @@ def _by_scenario(played: Played, n_scenarios: int, by_size: bool) -> Floats:
 
 def _half(draws: Floats, confidence: float) -> Floats:
     """Half-widths of Student's intervals of the means over draws (the second axis)."""
-    from scipy.special import stdtrit
-
-    count = draws.shape[1]
-    return np.asarray(stdtrit(count - 1, 0.5 + confidence / 2) * draws.std(axis=1, ddof=1) / math.sqrt(count))
+    return half_width(draws.var(axis=1, ddof=1), draws.shape[1], confidence)
 
 
 def reidentification_shapley(
@@ -623,7 +629,7 @@ def reidentification_shapley(
             assert played.masks is not None
             worth = np.zeros((len(played.scores), 2**d))
             worth[:, played.masks] = played.scores[:, 0, :, 2]
-            values = _shapley(worth, d)
+            values = semivalues(worth, set_weights(d))
             return values, np.zeros_like(values)
         steps = np.diff(played.scores[..., 2], axis=2, prepend=0.0)
         each = np.empty_like(steps)
@@ -641,24 +647,9 @@ def reidentification_shapley(
         present=setting.present,
         lower=None if exact else values - half,
         upper=None if exact else values + half,
-        parameters={
-            "permutations": None if exact else permutations,
-            **_recorded(setting, here, neighbours, weights, synthetic),
-            "epsilon1": epsilon1,
-            "epsilon2": epsilon2,
-            "confidence": None if exact else confidence,
-        },
+        parameters=_recorded(
+            setting, here, neighbours, weights, synthetic, None if exact else (permutations, confidence)
+        ),
         seed=None if exact and not isinstance(people, int | np.integer) else seed,
         notes=setting.notes,
     )
-
-
-def _shapley(worth: Floats, d: int) -> Floats:
-    """Shapley values of games by bit mask: games × sets to games × players."""
-    sets = np.arange(2**d)
-    weights = np.array([1.0 / (d * math.comb(d - 1, s)) for s in range(d)])
-    found = np.empty((len(worth), d))
-    for j in range(d):
-        u = sets[(sets >> j) & 1 == 0]
-        found[:, j] = (worth[:, u | (1 << j)] - worth[:, u]) @ weights[np.bitwise_count(u)]
-    return found

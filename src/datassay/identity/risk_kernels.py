@@ -27,36 +27,25 @@ def contributions(person, points, categorical, out):
 
 
 @kernel
-def neighbourhoods(points, categorical, rows, k, mean, deviation):
-    """Mean and deviation of the distances of each of these rows to its k nearest others, over all attributes."""
+def neighbourhoods(people, own, points, categorical, k, mean, deviation):
+    """Mean and deviation of the distances of each person to the k nearest points, over all attributes.
+
+    ``own`` is the point that is the person, which does not count; −1 if none is.
+    """
     d, n = points.shape
     distance = np.empty(n)
-    for i in range(len(rows)):
+    for i in range(len(own)):
         distance[:] = 0.0
         for a in range(d):
-            o = points[a, rows[i]]
+            o = people[a, i]
             if categorical[a]:
                 for t in range(n):
                     distance[t] += 0.0 if points[a, t] == o else 1.0
             else:
                 for t in range(n):
                     distance[t] += min(1.0, abs(points[a, t] - o))
-        distance[rows[i]] = np.inf
-        _moments(distance, k, mean, deviation, i)
-
-
-@kernel
-def neighbourhoods_of_others(people, points, categorical, k, mean, deviation):
-    """The same for people who are not among the points."""
-    d, n = points.shape
-    distance = np.empty(n)
-    parts = np.empty((d, n))
-    for i in range(people.shape[1]):
-        contributions(people[:, i], points, categorical, parts)
-        distance[:] = 0.0
-        for a in range(d):
-            for t in range(n):
-                distance[t] += parts[a, t]
+        if own[i] >= 0:
+            distance[own[i]] = np.inf
         _moments(distance, k, mean, deviation, i)
 
 

@@ -11,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns, value_of
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    row_of,
+    save_columns,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,11 +71,21 @@ class Risk:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("values", "ids", "present", "linkability", "gain", "guesses", "control", "attacked",
-                     "scenario_weights", "scenario_means", "lower", "upper"):  # fmt: skip
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(
+            self,
+            "values",
+            "ids",
+            "present",
+            "linkability",
+            "gain",
+            "guesses",
+            "control",
+            "attacked",
+            "scenario_weights",
+            "scenario_means",
+            "lower",
+            "upper",
+        )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -216,10 +234,7 @@ class RiskShapley:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in ("values", "ids", "present", "lower", "upper"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(self, "values", "ids", "present", "lower", "upper")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -229,10 +244,7 @@ class RiskShapley:
 
     def of(self, id: object) -> dict[str, float]:
         """The values of each attribute for the person with this id."""
-        found = np.flatnonzero(self.ids == id)
-        if len(found) == 0:
-            raise InputError(f"there is no record with id {id!r}")
-        return dict(zip(self.columns, map(float, self.values[found[0]]), strict=True))
+        return dict(zip(self.columns, map(float, self.values[row_of(id, self.ids)]), strict=True))
 
     def mean(self) -> dict[str, float]:
         """The mean of each attribute over everyone, the most telling first."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._work import Progress, in_order, thread_count
+from datassay._work import Progress, chunks, in_order, thread_count
 from datassay.data import Table, bytes_in_memory, column_names, frame_columns, missing_column, read_distinct, read_table
 from datassay.identity import engine
 from datassay.identity.counting import (
@@ -127,8 +127,7 @@ def _ask(
     """Check what was asked, and bring the table."""
     _checks.choice("missing", missing, ("value", "exclude"))
     read = read or Reading()
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    _checks.not_one_string("columns", columns)
     if coarsen is not None and not isinstance(coarsen, Mapping):
         raise InputError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
     coarsen = dict(coarsen or {})
@@ -248,8 +247,7 @@ def _count(question: Question) -> Counted:
         how = question.coarsen.get(name, AS_IT_IS)
         return code(table, name, how, noted[at.start])
 
-    each = [range(j, j + 1) for j in range(len(question.columns))]
-    coded = list(in_order(task, each, thread_count(question.n_jobs), lambda _: None))
+    coded = list(in_order(task, chunks(len(question.columns), 1), thread_count(question.n_jobs), lambda _: None))
     for more in noted:
         notes += more
     n, weights, kept = len(table), question.weights, None
@@ -364,8 +362,7 @@ class Asked:
         return True
 
     def _dropped(self, drop: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        if isinstance(drop, str):
-            raise InputError(f"drop must be a list of attributes, got the single string {drop!r}")
+        _checks.not_one_string("drop", drop, "attributes")
         return {f"{name}: dropped": {**self.question.coarsen, name: None} for name in drop}
 
     def _table(self, changes: Mapping[str, Mapping[str, Any]], named: Sequence[str], key: bool) -> AttributeTable:
@@ -401,8 +398,7 @@ class Asked:
 
 
 def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a list of attributes, got the single string {columns!r}")
+    _checks.not_one_string("columns", columns, "attributes")
     cells = counted.cells
     _must_be_among(columns, cells.columns)
     if not columns:
@@ -551,8 +547,7 @@ def uniqueness_shapley(
     if permutations is not None and len(given) > 1:
         raise InputError(f"permutations says how many orders are drawn: leave out {given[1]}")
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
-        if isinstance(listed, str):
-            raise InputError(f"{parameter} must be a list of column names, got the single string {listed!r}")
+        _checks.not_one_string(parameter, listed)
     read = Reading(id, tuple(categorical), tuple(carry))
     question = _ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
     counted = _count(question)
@@ -564,7 +559,7 @@ def uniqueness_shapley(
     way = Way(exact, permutations, tolerance, seconds, confidence, seed, n_jobs, memory, progress)
     if key:
         _check_key(counted, exact)
-    entropies, sizes = engine.entropies(cells), cells.weights
+    entropies, sizes = cells.entropies, cells.weights
     parameters: dict[str, Parameter] = {
         "missing": missing,
         "weights": weights if isinstance(weights, str) else None if question.weights is None else "given",

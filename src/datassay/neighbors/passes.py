@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._work import Bar, Progress, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 DEFAULT_MEMORY = 512 * 2**20
@@ -296,7 +296,7 @@ def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _P
     threads = thread_count(run.n_jobs)
     n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
     size = group_size(space.n_validation, n_features)
-    groups = [range(start, min(start + size, space.n_validation)) for start in range(0, space.n_validation, size)]
+    groups = chunks(space.n_validation, size)
     threads = min(threads, len(groups))
     fixed = view.bytes_fixed(space) + extra_per_thread
     each = max(1, view.bytes_per_row(space))

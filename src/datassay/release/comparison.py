@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Table, as_table, missing_column
@@ -19,7 +18,7 @@ from datassay.identity import Risk, Scenarios, reidentification_risk
 from datassay.release import strategies as ways
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import FrameKind, Parameter, check_axes, freeze, make_frame, new_axes, save_columns
 from datassay.value import balance_weights, knn_shapley, waka
 
 if TYPE_CHECKING:
@@ -64,22 +63,9 @@ class Comparison:
     version: str = __version__
 
     def __post_init__(self) -> None:
-        for name in (
-            "ids",
-            "values",
-            "linkability",
-            "gain",
-            "fidelity",
-            "mcc",
-            "f1",
-            "loss",
-            "risks",
-            "people",
-            "worth",
-        ):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+        freeze(
+            self, "ids", "values", "linkability", "gain", "fidelity", "mcc", "f1", "loss", "risks", "people", "worth"
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -260,6 +246,13 @@ def load_comparison(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.
     )
 
 
+def _valued_by(validation: Table | None, k: int, balance: float) -> dict[str, Any]:
+    """How people are valued: for predicting the validation data if there is any, or else the others."""
+    if validation is None:
+        return {"k": k}
+    return {"k": k, "X_val": validation, "weights": balance_weights(validation.labels, balance)}
+
+
 def make_release(
     strategy: Strategy,
     table: Table,
@@ -302,9 +295,7 @@ def make_release(
         if name == "remove":
             return ways.remove(table, number, seed=seed)
         if name in ("shapley", "waka"):
-            value: dict[str, Any] = {"k": k}
-            if validation is not None:
-                value |= {"X_val": validation, "weights": balance_weights(validation.labels, balance)}
+            value = _valued_by(validation, k, balance)
             # The utility of the thesis: it suffers less than "soft" from classes of unequal size.
             worth = knn_shapley(table, utility="fraction", **value) if name == "shapley" else waka(table, **value)
             return ways.remove(table, number, values=worth)
@@ -377,8 +368,7 @@ def compare_releases(
         if held_out is given or (given.id and held_out.id and bool(np.isin(held_out.ids, given.ids).any())):
             raise InputError("test must be people who are not in the table: utility is measured on those never seen")
         looked_at = None if validation is None else as_table(validation, like=given, text="categorical")
-    if isinstance(strategies, str):
-        raise InputError(f"strategies must be a list, got the single string {strategies!r}")
+    _checks.not_one_string("strategies", strategies, "")
     named = dict(strategies) if isinstance(strategies, Mapping) else {_name(s): s for s in strategies}
     if len(named) < len(strategies):
         raise InputError("two strategies have the same name; give them names of their own: {'name': strategy}")
@@ -446,11 +436,8 @@ def _name(strategy: Strategy) -> str:
 
 def _worth(made: Release, validation: Table | None, people: NDArray[np.generic], k: int, balance: float) -> Floats:
     """The k-NN Shapley value of these people in a release; NaN where they are not in it."""
-    value: dict[str, Any] = {"k": k}
     if made.synthetic:
         return np.full(len(people), np.nan)
-    if validation is not None:
-        value |= {"X_val": validation, "weights": balance_weights(validation.labels, balance)}
-    found = knn_shapley(made.table, utility="fraction", **value)
+    found = knn_shapley(made.table, utility="fraction", **_valued_by(validation, k, balance))
     places = {id: i for i, id in enumerate(found.ids.tolist())}
     return np.array([found.values[places[id]] if id in places else np.nan for id in people.tolist()])

@@ -188,8 +188,7 @@ def mondrian(
     k = _checks.integer("k", k, at_least=1)
     if k > len(given):
         raise InputError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
-    if isinstance(columns, str):
-        raise InputError(f"columns must be a list of column names, got the single string {columns!r}")
+    _checks.not_one_string("columns", columns)
     for name in (*(columns or ()), *([] if sensitive is None else [sensitive])):
         if name not in given.columns:
             raise InputError(f"{given.name}: {missing_column(name, given.columns)}")
