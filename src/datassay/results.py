@@ -255,6 +255,8 @@ class _Reading:
 
 
 _READINGS: Mapping[str, _Reading] = {
+    "leave_one_out": _Reading(negative="the model does better if all records but such a one are kept"),
+    "data_oob": _Reading(sign=False, high="Best predicted by the others", low="Worst predicted by the others"),
     "knn_shapley": _Reading(adds_up=True),
     "tknn_shapley": _Reading(adds_up=True),
     "knn_loo": _Reading(negative="the nearest neighbours do better if all records but such a one are kept"),
@@ -457,6 +459,7 @@ _LOADERS: Mapping[str, tuple[str, str]] = {
     "attribute sets": ("datassay.identity.result", "load_attribute_sets"),
     "attribute table": ("datassay.identity.result", "load_attribute_table"),
     "comparison": ("datassay.release.comparison", "load_comparison"),
+    "estimate": ("datassay.value.estimate", "load_estimate"),
     "exposure": ("datassay.attacks.exposure", "load_exposure"),
     "groups": ("datassay.identity.result", "load_groups"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),

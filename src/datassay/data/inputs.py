@@ -50,23 +50,26 @@ def prepare(
     *,
     ids: object | None = None,
     fitted_on: FittedOn = "training",
+    numeric: bool = False,
 ) -> Inputs:
     """Bring the arguments of a value function to one form, or say what is wrong with them.
 
-    ``fitted_on`` names the table whose means, deviations and categories encode both.
+    ``fitted_on`` names the table whose means, deviations and categories encode both. With ``numeric``, y holds numbers
+    to predict instead of classes.
     """
+    read = as_targets if numeric else as_labels
     if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
         raise InputError("X and X_val must both be Tables, or neither")
     if isinstance(X, Table):
         assert X_val is None or isinstance(X_val, Table)
-        return _from_tables(X, y, X_val, y_val, ids, fitted_on)
+        return _from_tables(X, y, X_val, y_val, ids, fitted_on, numeric)
     points, names, found_ids = _from_frame("X", X, None)
     points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
     if y is None:
         raise InputError("y must be given: one label for each row of X")
     _same_index("y", y, "X", X)
     _same_index("y_val", y_val, "X_val", X_val)
-    labels = as_labels("y", y)
+    labels = read("y", y)
     if X_val is None:
         if y_val is not None:
             raise InputError(
@@ -77,20 +80,27 @@ def prepare(
     else:
         if y_val is None:
             raise InputError("y_val must be given: one label for each row of X_val")
-        labels_val = as_labels("y_val", y_val)
-    return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, ())
+        labels_val = read("y_val", y_val)
+    return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, (), None, numeric)
 
 
 def _from_tables(
-    train: Table, y: object, validation: Table | None, y_val: object, ids: object | None, fitted_on: FittedOn
+    train: Table,
+    y: object,
+    validation: Table | None,
+    y_val: object,
+    ids: object | None,
+    fitted_on: FittedOn,
+    numeric: bool,
 ) -> Inputs:
+    read = as_targets if numeric else as_labels
     if not len(train) or (validation is not None and not len(validation)):
         raise InputError(f"{train.name if not len(train) else 'the validation table'} has no rows")
     public = validation if fitted_on == "validation" else None
     encoder = fit_encoder(train) if public is None else fit_encoder(public, source="validation")
     points, notes = encoder.transform(train)
     notes = (*train.notes, *notes)
-    labels = as_labels("y", train.labels if y is None else y)
+    labels = read("y", train.labels if y is None else y)
     if len(labels) != len(train):
         raise InputError(f"y has {len(labels)} labels for the {len(train)} rows of {train.name}")
     points_val: object | None = None
@@ -98,15 +108,19 @@ def _from_tables(
     if validation is not None:
         points_val, more = encoder.transform(validation)
         notes = (*notes, *(n for n in validation.notes if n not in notes), *more)
-        labels_val = as_labels("y_val", validation.labels if y_val is None else y_val)
-        if (labels.dtype.kind == "U") == (labels_val.dtype.kind == "U") and not np.isin(labels_val, labels).any():
+        labels_val = read("y_val", validation.labels if y_val is None else y_val)
+        if (
+            not numeric
+            and (labels.dtype.kind == "U") == (labels_val.dtype.kind == "U")
+            and not np.isin(labels_val, labels).any()
+        ):
             raise InputError(
                 f"no label of {validation.name} ({_checks.listed(np.unique(labels_val))}) occurs in {train.name} "
                 f"({_checks.listed(np.unique(labels))}); are they written differently?"
             )
     elif y_val is not None:
         raise InputError("y_val is given without X_val")
-    return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes, encoder)
+    return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes, encoder, numeric)
 
 
 def _from_frame(
@@ -196,6 +210,20 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     raise InputError(f"{name} mixes labels of different types; make them all strings or all whole numbers")
 
 
+def as_targets(name: str, given: object) -> NDArray[np.float64]:
+    """Numbers to predict, one a row, all of them finite."""
+    try:
+        targets = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers for a model that predicts numbers") from None
+    if targets.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, one number a row; got shape {targets.shape}")
+    if not np.isfinite(targets).all():
+        row = int((~np.isfinite(targets)).argmax())
+        raise InputError(f"{name} has the value {targets[row]} at row {row} (counting from 0)")
+    return targets
+
+
 def _join(
     points: object,
     points_val: object | None,
@@ -204,6 +232,7 @@ def _join(
     ids: object | None,
     notes: tuple[str, ...],
     encoder: Encoder | None = None,
+    numeric: bool = False,
 ) -> Inputs:
     if (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
         raise InputError(
@@ -211,7 +240,8 @@ def _join(
             f"{labels[0].item()!r} and {labels_val[0].item()!r}; make them both strings or both whole numbers"
         )
     n = len(labels)
-    classes, codes = np.unique(np.concatenate([labels, labels_val]), return_inverse=True)
+    both = np.concatenate([labels, labels_val])
+    classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else np.unique(both, return_inverse=True)
     small: Codes = codes.astype(np.uint8) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes)) == 0]
     if len(unseen):

@@ -3,6 +3,10 @@
 Beside the values themselves, what other rooms build on: the game behind them, and the numbers they share.
 """
 
+from typing import TYPE_CHECKING
+
+from datassay.value.coalitions import Estimator, OnFailure, Scoring
+from datassay.value.estimate import Estimate
 from datassay.value.game import Game, Weights, balance_weights, make_game
 from datassay.value.knn import (
     UTILITIES,
@@ -14,21 +18,49 @@ from datassay.value.knn import (
     self_shapley,
     shapley_total,
 )
+from datassay.value.layered import Design, LayeredValues, layered_design, layered_shapley, load_design
+from datassay.value.semivalues import (
+    Sampling,
+    beta_shapley,
+    data_banzhaf,
+    data_oob,
+    data_shapley,
+    leave_one_out,
+)
 from datassay.value.tknn import tknn_shapley
 from datassay.value.tuning import Tuning, tune_k, tune_tau
 from datassay.value.wasserstein import rank_chances, self_waka, waka, waka_influence
 
+if TYPE_CHECKING:
+    from datassay.value.stable import StableLogisticRegression
+
 __all__ = [
     "UTILITIES",
+    "Design",
+    "Estimate",
+    "Estimator",
     "Game",
+    "LayeredValues",
+    "OnFailure",
+    "Sampling",
+    "Scoring",
+    "StableLogisticRegression",
     "Tuning",
     "Weights",
     "balance_weights",
+    "beta_shapley",
     "chance_of_fewer",
+    "data_banzhaf",
+    "data_oob",
+    "data_shapley",
     "harmonic",
     "knn_banzhaf",
     "knn_loo",
     "knn_shapley",
+    "layered_design",
+    "layered_shapley",
+    "leave_one_out",
+    "load_design",
     "make_game",
     "rank_chances",
     "self_shapley",
@@ -40,3 +72,11 @@ __all__ = [
     "waka",
     "waka_influence",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "StableLogisticRegression":  # a scikit-learn class: not before it is asked for, as the import is slow
+        from datassay.value.stable import StableLogisticRegression
+
+        return StableLogisticRegression
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,852 @@
+"""What a coalition of records is worth to a model: fit it to their records, score it on the validation set.
+
+The players are records, or owners who hold many of them. A utility depends on the coalition alone: a coalition's
+records come in the order of the data, and where a model can start from somewhere, it starts from the model of all
+records. So utilities can be computed by anybody, in any order, and kept on disk by coalition.
+
+Rules for what can go wrong: a coalition to which the model cannot be fitted (one class only, say) or whose score is
+not a number is worth what no data is worth, and is counted; a worker that dies is replaced and its work done again; ^C
+keeps what is there.
+"""
+
+import inspect
+import math
+import pickle
+import shutil
+import sqlite3
+import tempfile
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import thread_count
+from datassay.data import Inputs, Table, prepare
+from datassay.neighbors import as_floats
+from datassay.results import Parameter
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scorer = Callable[[Any, Any, Any], float]
+Scoring = str | Scorer | None
+OnFailure = Literal["empty", "raise"]
+
+CLIPPED = "clipped_log_loss"
+LARGEST_KERNEL = 64  # features up to which Newton's method beats scikit-learn's solvers
+
+
+class Estimator(Protocol):
+    """Anything with scikit-learn's ``fit`` and ``predict``."""
+
+    def fit(self, X: Any, y: Any) -> object:
+        """Learn from rows and targets."""
+        ...
+
+    def predict(self, X: Any) -> Any:
+        """Predict targets."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Coalitions to be evaluated together.
+
+    ``sets``: one coalition a row of ``members``. ``chain``: the players ``order`` join the coalition ``members`` one
+    after the other, until it is within ``truncation`` of all. ``joined``: each of the players ``order`` joins it alone.
+    ``bag``: the records ``order``, some of them repeatedly; how well the model does on each of the others.
+    """
+
+    kind: Literal["sets", "chain", "joined", "bag"]
+    members: Bools
+    order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    truncation: float = -1.0
+
+    def coalitions(self) -> Iterator[Bools]:
+        """The coalitions, in order."""
+        if self.kind == "sets":
+            yield from self.members
+            return
+        present = self.members.copy()
+        for player in self.order:
+            present[player] = True
+            yield present
+            if self.kind == "joined":
+                present[player] = False
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Utilities of a task's coalitions (NaN where there was no model), and how many were freshly computed."""
+
+    utilities: Floats
+    fresh: int
+    message: str = ""
+
+
+class Evaluator(Protocol):
+    """Computes utilities; NaN where a coalition has no model."""
+
+    threads: bool
+
+    def full(self) -> float:
+        """The utility of everybody; an exception says what is wrong with the model."""
+        ...
+
+    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
+        """The utilities of a task and the first failure; None if it is too late."""
+        ...
+
+
+@dataclass(eq=False)
+class FittedModels:
+    """Any scikit-learn estimator, fitted to one coalition after the other."""
+
+    model: Any
+    scorer: Scorer | None
+    scoring: str | None
+    X: Floats
+    y: NDArray[np.generic]
+    X_val: Floats
+    y_val: NDArray[np.generic]
+    owner: Ints
+    target: float
+    empty: float
+    on_failure: OnFailure
+    threads: bool = False
+    _whole: Any = None
+
+    def _fit_score(self, rows: Ints) -> float:
+        from sklearn.base import clone
+
+        model = self.model
+        y = self.y[rows]
+        if self._whole is not None and len(np.unique(y)) == len(self._whole.classes_):
+            import copy
+
+            model = copy.copy(self._whole)  # with a warm start: from the model of all records
+            model.coef_, model.intercept_ = self._whole.coef_.copy(), self._whole.intercept_.copy()
+        elif self._whole is not None:
+            model = clone(self.model)
+        model.fit(self.X[rows], y)
+        if self.scoring == "accuracy":
+            return float((model.predict(self.X_val) == self.y_val).mean())
+        assert self.scorer is not None
+        return float(self.scorer(model, self.X_val, self.y_val))
+
+    def full(self) -> float:
+        """The utility of everybody; an exception says what is wrong with the model."""
+        from sklearn.base import clone
+        from sklearn.linear_model import LogisticRegression
+
+        value = self._fit_score(np.arange(len(self.y)))
+        if type(self.model) is LogisticRegression and self.model.solver != "liblinear":
+            self._whole = clone(self.model).set_params(warm_start=True).fit(self.X, self.y)
+        return value
+
+    def _bag(self, rows: Ints) -> Floats:
+        """How well the model of these records does on each of the others; NaN for its own."""
+        from sklearn.base import is_regressor
+
+        self.model.fit(self.X[rows], self.y[rows])
+        outside = np.ones(len(self.y), np.bool_)
+        outside[rows] = False
+        well = np.full(len(self.y), math.nan)
+        if outside.any():
+            predicted = self.model.predict(self.X[outside])
+            right = -((predicted - self.y[outside]) ** 2) if is_regressor(self.model) else predicted == self.y[outside]
+            well[outside] = right
+        return well
+
+    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
+        """The utilities of a task and the first failure; None if it is too late."""
+        from sklearn import config_context
+
+        utilities: list[float] = []
+        message = ""
+        if task.kind == "bag":
+            if deadline is not None and time.time() > deadline:
+                return None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    return self._bag(task.order), ""
+                except Exception as error:
+                    if self.on_failure == "raise":
+                        raise InputError(f"the model cannot be fitted to a bag: {_first_line(error)}") from error
+                    return np.full(len(self.y), math.nan), _first_line(error)
+        with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
+            warnings.simplefilter("ignore")
+            for members in task.coalitions():
+                if deadline is not None and time.time() > deadline:
+                    return None
+                rows = np.flatnonzero(members[self.owner])
+                value = math.nan
+                try:
+                    value = self._fit_score(rows) if len(rows) else math.nan
+                    if len(rows) and not math.isfinite(value):
+                        message, value = message or f"the score was {value}", math.nan
+                        if self.on_failure == "raise":
+                            raise InputError(f"the score of a coalition of {len(rows)} records is not a number")
+                except InputError:
+                    raise
+                except Exception as error:
+                    if self.on_failure == "raise":
+                        raise InputError(
+                            f"the model cannot be fitted to a coalition of {len(rows)} records: {error}"
+                        ) from error
+                    message = message or _first_line(error)
+                utilities.append(value)
+                if task.kind == "chain":
+                    reached = self.empty if math.isnan(value) else value
+                    if abs(self.target - reached) <= task.truncation:
+                        break
+        return np.array(utilities), message
+
+
+@dataclass(eq=False)
+class LogisticModels:
+    """Binary logistic regression by our own Newton's method: scikit-learn's, or the stable one."""
+
+    X: Floats
+    sign: Floats
+    X_val: Floats
+    sign_val: Floats
+    owner: Ints
+    ridge: Floats
+    per_record: bool
+    needs_both: bool
+    kind: int
+    tolerance: float
+    on_failure: OnFailure
+    target: float = math.nan
+    empty: float = math.nan
+    threads: bool = True
+    start: Floats = field(default_factory=lambda: np.empty(0))
+
+    def _problem(self) -> tuple[Any, ...]:
+        return (
+            self.X, self.sign, self.X_val, self.sign_val, self.ridge, self.per_record, self.needs_both, self.start,
+            self.tolerance, self.kind,
+        )  # fmt: skip
+
+    def full(self) -> float:
+        """The utility of everybody; an exception says what is wrong with the model."""
+        from datassay.value import model_kernels as kernels
+
+        if self.needs_both and len(np.unique(self.sign)) < 2:
+            raise ValueError("there is one class only, and logistic regression needs two")
+        self.start = np.zeros(self.X.shape[1])
+        w = np.empty_like(self.start)
+        every = np.arange(len(self.X))
+        kernels.logistic_fit(self.X, self.sign, every, self.ridge, self.per_record, self.start, self.tolerance, w)
+        self.start = w
+        found = self.run(Task("sets", np.ones((1, int(self.owner.max()) + 1), np.bool_)), None)
+        assert found is not None
+        return float(found[0][0])
+
+    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
+        """The utilities of a task and the first failure; None if it is too late."""
+        from datassay.value import model_kernels as kernels
+
+        if deadline is not None and time.time() > deadline:
+            return None
+        mode = {"sets": kernels.SETS, "chain": kernels.CHAIN, "joined": kernels.JOINED}[task.kind]
+        out = np.empty(len(task.members) if task.kind == "sets" else len(task.order))
+        used = kernels.logistic_utilities(
+            np.atleast_2d(task.members), task.order, mode, self.owner, *self._problem(), self.target, self.empty,
+            task.truncation, out,
+        )  # fmt: skip
+        out = out[:used]
+        failed = bool(np.isnan(out).any())
+        if failed and self.on_failure == "raise":
+            raise InputError("the model cannot be fitted to a coalition of records of one class")
+        return out, "logistic regression needs records of two classes" if failed else ""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelGame:
+    """Players, what a coalition of them is worth to a model, and all that is to be told about both."""
+
+    inputs: Inputs
+    ids: NDArray[np.generic]
+    labels: NDArray[np.generic] | None
+    owner: Ints
+    sizes: Ints | None
+    evaluator: Evaluator
+    empty: float
+    full: float
+    told: dict[str, Parameter]
+    notes: tuple[str, ...]
+    fingerprint: str
+
+    @property
+    def n_players(self) -> int:
+        """How many players there are."""
+        return len(self.ids)
+
+    def filled(self, utilities: Floats) -> Floats:
+        """Utilities with what no data is worth where a coalition has no model."""
+        return np.where(np.isnan(utilities), self.empty, utilities)
+
+
+def make_model_game(
+    model: Any,
+    X: object,
+    y: object,
+    X_val: object | None,
+    y_val: object | None,
+    *,
+    scoring: Scoring,
+    groups: object | None,
+    empty: float | None,
+    on_failure: OnFailure,
+    fast: bool,
+    seed: int,
+    ids: object | None,
+    fitted_on: Literal["training", "validation"] = "training",
+) -> ModelGame:
+    """Check everything that does not depend on how coalitions are drawn, and value the set of all records."""
+    model = checked_model(model, seed)
+    _checks.choice("on_failure", on_failure, ("empty", "raise"))
+    if X_val is None:
+        raise InputError("X_val must be given: records to score the model on, no part of the training data")
+    numeric = is_regressor(model)
+    inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on, numeric=numeric)
+    points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
+    points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
+    if points.shape[1] != points_val.shape[1]:
+        raise InputError(f"X has {points.shape[1]} columns and X_val {points_val.shape[1]}")
+    for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
+        if len(rows) != len(labels):
+            raise InputError(f"{name} has {len(labels)} entries for {len(rows)} rows")
+    names, owner, sizes = players(groups, inputs, X)
+    known, scorer = _scorer(model, scoring, numeric)
+    notes: list[str] = list(inputs.notes)
+    if empty is None:
+        empty, note = _worth_of_nothing(known, scorer, inputs, points_val)
+        notes += [note] if note else []
+    empty = _checks.number("empty", empty)
+    evaluator = _evaluator(
+        model, known, scorer, inputs, points, points_val, owner, empty, on_failure, _checks_bool("fast", fast)
+    )
+    if isinstance(evaluator, LogisticModels):
+        notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            full = evaluator.full()
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the model cannot be fitted to all {len(points)} records: {_first_line(error)}") from error
+    if not math.isfinite(full):
+        raise InputError(f"the score of the model of all {len(points)} records is {full}")
+    if caught:
+        notes.append(f"fitted to all records, the model warned: {_first_line(caught[0].message)}")  # type: ignore[arg-type]
+    evaluator.target, evaluator.empty = full, empty  # type: ignore[attr-defined]
+    told: dict[str, Parameter] = {
+        "model": _model_name(model),
+        "scoring": known or getattr(scorer, "__name__", "given"),
+        "n_validation": len(points_val),
+        "n_classes": None if numeric else inputs.n_classes,
+        "empty": empty,
+        "full": full,
+    }
+    if sizes is not None:
+        told["n_records"] = len(owner)
+    mark = _fingerprint(model, known, scorer, inputs, points, points_val, names, owner, evaluator)
+    return ModelGame(
+        inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
+        told, tuple(notes), mark,
+    )  # fmt: skip
+
+
+def _checks_bool(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether the model predicts numbers rather than classes."""
+    from sklearn.base import is_regressor as predicts_numbers
+
+    return bool(predicts_numbers(model))
+
+
+def is_stable(model: Any) -> bool:
+    """Whether the model is our own learner of known stability, and not something derived from it."""
+    from datassay.value.stable import StableLogisticRegression  # scikit-learn is slow to import: not before it is used
+
+    return type(model) is StableLogisticRegression
+
+
+def checked_model(model: Any, seed: int) -> Any:
+    """A copy of the model, its random numbers fixed by ``seed`` where they are not fixed already."""
+    from sklearn.base import clone
+
+    if isinstance(model, type):
+        raise InputError(f"model must be an estimator, got the class {model.__name__}; write {model.__name__}()")
+    if not (hasattr(model, "fit") and hasattr(model, "predict")):
+        raise InputError(f"model must have scikit-learn's fit and predict, got {type(model).__name__}")
+    try:
+        copied = clone(model)
+    except TypeError as error:
+        raise InputError(f"model must be a scikit-learn estimator that can be cloned: {_first_line(error)}") from None
+    parameters = copied.get_params(deep=True)
+    loose = {n: seed for n, value in parameters.items() if n.split("__")[-1] == "random_state" and value is None}
+    if parameters.get("warm_start") is True:
+        loose["warm_start"] = False  # a utility must depend on its coalition alone
+    return copied.set_params(**loose) if loose else copied
+
+
+def _model_name(model: Any) -> str:
+    return " ".join(str(model).split())
+
+
+def players(
+    groups: object | None, inputs: Inputs, X: object
+) -> tuple[NDArray[np.generic], Ints, NDArray[np.int64] | None]:
+    """Who plays: every record, or the owners named by ``groups``; the player of each record; records by player."""
+    n = len(inputs.labels)
+    if groups is None:
+        return inputs.ids, np.arange(n), None
+    if isinstance(groups, str):
+        if not isinstance(X, Table):
+            raise InputError(f"groups={groups!r} names a column, and X is no Table; give one owner for each record")
+        if groups in X.features:
+            raise InputError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
+        groups = X[groups]
+    names = np.asarray(groups)
+    if names.dtype == object:
+        missing = [row for row, name in enumerate(names.tolist()) if name is None or name != name]
+        if missing:
+            raise InputError(f"groups has no owner at row {missing[0]} (counting from 0)")
+        names = names.astype(np.str_)
+    if names.shape != (n,):
+        raise InputError(f"groups must have one owner for each of the {n} records, got shape {names.shape}")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise InputError(f"groups has no owner at row {int(np.isnan(names).argmax())} (counting from 0)")
+    owners, codes, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    return owners, codes.astype(np.int64), sizes
+
+
+def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Scorer | None]:
+    """The name of the score, if it has one, and a function of (model, X, y)."""
+    if scoring is None:
+        from sklearn.base import ClassifierMixin
+
+        if is_stable(model):
+            scoring = CLIPPED
+        elif numeric:
+            scoring = "r2"
+        elif getattr(type(model), "score", None) is ClassifierMixin.score or not hasattr(model, "score"):
+            scoring = "accuracy"
+        else:
+            return None, lambda fitted, X, y: fitted.score(X, y)
+    if not isinstance(scoring, str):
+        if not callable(scoring):
+            raise InputError(f"scoring must be a name of scikit-learn's or a function (model, X, y), got {scoring!r}")
+        return None, scoring
+    if scoring == CLIPPED:
+        return scoring, _clipped_log_loss
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if scoring not in get_scorer_names():
+        from difflib import get_close_matches
+
+        close = get_close_matches(scoring, [*get_scorer_names(), CLIPPED], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "; see sklearn.metrics.get_scorer_names()"
+        raise InputError(f"there is no scoring {scoring!r}{hint}")
+    return scoring, get_scorer(scoring)
+
+
+def _clipped_log_loss(model: Any, X: Any, y: Any) -> float:
+    """Minus the mean log loss, and no worse than guessing."""
+    from sklearn.metrics import log_loss
+
+    loss = log_loss(y, model.predict_proba(X), labels=model.classes_)
+    return max(-float(loss), -math.log(len(model.classes_)))
+
+
+def _worth_of_nothing(
+    scoring: str | None, scorer: Scorer | None, inputs: Inputs, points_val: Floats
+) -> tuple[float, str]:
+    """The score of guessing, where it is known; otherwise that of a constant prediction."""
+    classes = max(1, inputs.n_classes)
+    if scoring in ("accuracy", "balanced_accuracy"):
+        return 1 / classes, ""
+    if scoring in ("neg_log_loss", CLIPPED):
+        return -math.log(classes), ""
+    if scoring is not None and scoring.startswith("roc_auc"):
+        return 0.5, ""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    constant = DummyRegressor() if inputs.n_classes == 0 else DummyClassifier(strategy="prior")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            constant.fit(points_val, inputs.labels_val)
+            assert scorer is not None
+            worth = float(scorer(constant, points_val, inputs.labels_val))
+    except Exception:
+        worth = math.nan
+    if not math.isfinite(worth):
+        return 0.0, "no data is taken to be worth 0, since this scoring has no score for guessing; empty= sets it"
+    return worth, f"no data is taken to be worth {worth:.4g}, the score of a constant prediction; empty= sets it"
+
+
+def _evaluator(
+    model: Any,
+    scoring: str | None,
+    scorer: Scorer | None,
+    inputs: Inputs,
+    points: Floats,
+    points_val: Floats,
+    owner: Ints,
+    empty: float,
+    on_failure: OnFailure,
+    fast: bool,
+) -> Evaluator:
+    from datassay.value import model_kernels as kernels
+
+    kinds = {
+        "accuracy": kernels.ACCURACY,
+        "neg_log_loss": kernels.LOG_LOSS,
+        CLIPPED: kernels.CLIPPED_LOG_LOSS,
+    }
+    problem = _as_logistic(model) if fast and scoring in kinds and inputs.n_classes == 2 else None
+    if problem is not None and points.shape[1] <= LARGEST_KERNEL:
+        prepared, prepared_val = problem.prepare(points), problem.prepare(points_val)
+        ridge = np.full(prepared.shape[1], problem.penalty)
+        if problem.free_intercept:
+            ridge[-1] = 0.0
+        signs = [np.where(codes == 1, 1.0, -1.0) for codes in (inputs.codes, inputs.codes_val)]
+        return LogisticModels(
+            prepared, signs[0], prepared_val, signs[1], owner, ridge, problem.per_record, problem.needs_both,
+            kinds[scoring or ""], problem.tolerance, on_failure,
+        )  # fmt: skip
+    return FittedModels(
+        model, scorer, scoring, points, inputs.labels, points_val, inputs.labels_val, owner, math.nan, empty, on_failure
+    )
+
+
+@dataclass(frozen=True)
+class _Logistic:
+    """A logistic regression that our own solver can take over."""
+
+    penalty: float
+    per_record: bool
+    free_intercept: bool
+    needs_both: bool
+    tolerance: float
+    prepare: Callable[[Floats], Floats]
+
+
+def _as_logistic(model: Any) -> _Logistic | None:
+    """What is minimised, if the model is a logistic regression with an L2 penalty and nothing else to it."""
+    from sklearn.linear_model import LogisticRegression
+
+    if is_stable(model):
+        model.check_parameters()
+        return _Logistic(model.lam, True, False, False, model.tol, model.prepare)
+    if type(model) is not LogisticRegression:
+        return None
+    own = model.get_params()
+    penalised = own.get("penalty") in ("l2", "deprecated") and not own.get("l1_ratio")
+    plain = penalised and not own.get("class_weight") and not own.get("dual")
+    if not plain or own["solver"] == "liblinear" or not (isinstance(own["C"], int | float) and 0 < own["C"] < 1e12):
+        return None
+
+    def with_constant(points: Floats) -> Floats:
+        return np.hstack([points, np.ones((len(points), 1))]) if own["fit_intercept"] else points
+
+    return _Logistic(1 / own["C"], False, bool(own["fit_intercept"]), True, 1e-8, with_constant)
+
+
+def _fingerprint(model: Any, scoring: str | None, scorer: Scorer | None, inputs: Inputs, *parts: object) -> str:
+    """What utilities depend on beside the coalition, as a digest."""
+    import sklearn
+
+    digest = sha256()
+    score = scoring
+    if score is None and scorer is not None:
+        try:
+            score = inspect.getsource(scorer)
+        except (OSError, TypeError):
+            score = repr(scorer)
+    settings = sorted((name, repr(value)) for name, value in model.get_params(deep=True).items())
+    digest.update(repr((type(model).__qualname__, settings, score, sklearn.__version__, len(parts))).encode())
+    for part in (*parts, inputs.labels, inputs.labels_val):
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(type(part).__name__.encode())
+    return digest.hexdigest()
+
+
+class UtilityCache:
+    """Utilities on disk, by game and coalition: an SQLite file that any number of runs may share.
+
+    Only what a run computed completely is written, so that a run that was cut short goes on where it stopped and ends
+    with the same bits.
+    """
+
+    def __init__(self, path: object, game: ModelGame) -> None:
+        self._path, self._game = Path(path), game.fingerprint  # type: ignore[arg-type]
+        if not self._path.absolute().parent.is_dir():
+            raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
+        try:
+            with closing(self._open()) as connection:
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS utilities (game TEXT, coalition BLOB, utility REAL, "
+                    "PRIMARY KEY (game, coalition)) WITHOUT ROWID"
+                )
+                connection.commit()
+                rows = connection.execute("SELECT coalition, utility FROM utilities WHERE game = ?", (self._game,))
+                self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=60)
+
+    def find(self, task: Task, game: ModelGame) -> Answer | None:
+        """The task's utilities, if all of them are known."""
+        utilities = []
+        for members in task.coalitions():
+            value = self._known.get(_key(members))
+            if value is None:
+                return None
+            utilities.append(value)
+            if task.kind == "chain":
+                reached = game.empty if math.isnan(value) else value
+                if abs(game.full - reached) <= task.truncation:
+                    break
+        return Answer(np.array(utilities), 0)
+
+    def add(self, task: Task, utilities: Floats) -> None:
+        """Keep what a task found."""
+        keys = [_key(members) for members, _ in zip(task.coalitions(), utilities, strict=False)]
+        new = dict(zip(keys, utilities.tolist(), strict=True))
+        self._known.update(new)
+        rows = [(self._game, key, None if math.isnan(value) else value) for key, value in new.items()]
+        with closing(self._open()) as connection, connection:
+            connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
+
+
+def _key(members: Bools) -> bytes:
+    return blake2b(np.packbits(members).tobytes(), digest_size=16).digest()
+
+
+MOST_LOSSES = 3
+
+
+class WorkerLostError(RuntimeError):
+    """Workers died again and again, most likely for lack of memory."""
+
+
+def evaluate(
+    game: ModelGame,
+    tasks: Iterable[Task],
+    *,
+    n_jobs: int | None,
+    cache: UtilityCache | None = None,
+    deadline: float | None = None,
+) -> Iterator[Answer]:
+    """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
+
+    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads. Ends
+    early where the deadline passes.
+    """
+    jobs = thread_count(n_jobs)
+    runner: _Runner
+    if jobs == 1:
+        runner = _Here(game.evaluator)
+    elif game.evaluator.threads:
+        runner = _Threads(game.evaluator, jobs)
+    else:
+        runner = _Processes(game.evaluator, jobs)
+    waiting: deque[tuple[Task, Answer | Future[Any]]] = deque()
+    ahead = 1 if jobs == 1 else 2 * jobs
+
+    def oldest() -> Answer | None:
+        task, found = waiting[0]
+        if isinstance(found, Answer):
+            waiting.popleft()
+            return found
+        result = None
+        while True:
+            try:
+                result = found.result()
+                break
+            except BrokenExecutor:
+                runner.renew()
+                for at, (other, _) in enumerate(waiting):
+                    if not isinstance(waiting[at][1], Answer):
+                        waiting[at] = (other, runner.submit(other, deadline))
+                again = waiting[0][1]
+                assert not isinstance(again, Answer)
+                found = again
+        waiting.popleft()
+        if result is None:
+            return None
+        utilities, message = result
+        if cache is not None:
+            cache.add(task, utilities)
+        return Answer(utilities, len(utilities), message)
+
+    try:
+        for task in tasks:
+            known = None if cache is None else cache.find(task, game)
+            waiting.append((task, known if known is not None else runner.submit(task, deadline)))
+            while len(waiting) >= ahead:
+                answer = oldest()
+                if answer is None:
+                    return
+                yield answer
+        while waiting:
+            answer = oldest()
+            if answer is None:
+                return
+            yield answer
+    except BaseException as problem:
+        runner.close(at_once=not isinstance(problem, GeneratorExit))
+        raise
+    else:
+        runner.close(at_once=False)
+
+
+class _Runner(Protocol):
+    def submit(self, task: Task, deadline: float | None) -> "Future[Any]": ...
+
+    def renew(self) -> None: ...
+
+    def close(self, at_once: bool) -> None: ...
+
+
+class _Here:
+    """No workers: a task is done when it is asked for."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
+        future: Future[Any] = Future()
+        future.set_result(self._evaluator.run(task, deadline))
+        return future
+
+    def renew(self) -> None:
+        raise AssertionError("there are no workers to lose")
+
+    def close(self, at_once: bool) -> None:
+        pass
+
+
+class _Threads:
+    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
+        self._evaluator = evaluator
+        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="datassay")
+
+    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
+        return self._pool.submit(self._evaluator.run, task, deadline)
+
+    def renew(self) -> None:
+        raise AssertionError("threads do not die by themselves")
+
+    def close(self, at_once: bool) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Processes:
+    """Workers that stay from call to call; the data are mapped into their memory, and no task carries them."""
+
+    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
+        import cloudpickle  # carries models defined in a notebook, which pickle does not
+
+        self._jobs, self._losses = jobs, 0
+        self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+        rest = dict(vars(evaluator))
+        arrays = {n: a for n, a in rest.items() if isinstance(a, np.ndarray) and a.dtype != object}
+        for name, array in arrays.items():
+            np.save(self._folder / f"{name}.npy", array)
+            del rest[name]
+        (self._folder / "rest").write_bytes(cloudpickle.dumps((type(evaluator), rest, list(arrays))))
+        self._pool = self._start()
+        self._futures: list[Future[Any]] = []
+
+    def _start(self) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        return get_reusable_executor(
+            self._jobs,
+            timeout=60,
+            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        )
+
+    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
+        try:
+            future: Future[Any] = self._pool.submit(_in_worker, str(self._folder), task, deadline)
+        except BrokenExecutor:
+            self.renew()
+            future = self._pool.submit(_in_worker, str(self._folder), task, deadline)
+        self._futures = [f for f in self._futures if not f.done()] + [future]
+        return future
+
+    def renew(self) -> None:
+        """Replace workers of which one died."""
+        self._losses += 1
+        if self._losses > MOST_LOSSES:
+            raise WorkerLostError(
+                f"workers died {self._losses} times, most likely for lack of memory; with n_jobs=1 the model is fitted "
+                "here, and what goes wrong is seen"
+            )
+        self._pool = self._start()
+
+    def close(self, at_once: bool) -> None:
+        for future in self._futures:
+            future.cancel()
+        if at_once:  # interrupted: whatever they are doing, nobody waits for it
+            self._pool.shutdown(wait=False, kill_workers=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+_in_this_worker: dict[str, Evaluator] = {}
+
+
+def _in_worker(folder: str, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
+    """Run by a worker: the evaluator is put together from the folder once, its arrays mapped, not read."""
+    if folder not in _in_this_worker:
+        import signal
+        from contextlib import suppress
+
+        with suppress(ValueError):  # ^C is for the one who asked; workers are told by them
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        kind, rest, arrays = pickle.loads((Path(folder) / "rest").read_bytes())
+        evaluator = kind.__new__(kind)
+        vars(evaluator).update(rest)
+        for name in arrays:
+            vars(evaluator)[name] = np.asarray(np.load(Path(folder) / f"{name}.npy", mmap_mode="r"))
+        _in_this_worker.clear()
+        _in_this_worker[folder] = evaluator
+    return _in_this_worker[folder].run(task, deadline)

@@ -1,0 +1,188 @@
+"""Values that were estimated: beside each its interval, and how the estimate came about."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay.results import Values, check_axes, frozen, new_axes, save_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+STOPS = {
+    "exact": "every coalition was visited",
+    "coalitions": "the number of coalitions allowed was reached",
+    "seconds": "the time allowed was over",
+    "width": "every interval was as narrow as asked",
+    "design": "the design was done",
+    "interrupted": "it was interrupted",
+    "workers": "workers died again and again",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(Values):
+    """Values by a model: what they are, how sure that is, and what it took.
+
+    A kind of :class:`datassay.Values`, with all of its attributes, and:
+
+    Attributes
+    ----------
+    errors
+        Standard error of each value; None where values are exact.
+    confidence
+        Chance with which the interval ``lower`` … ``upper`` of one record holds its value.
+    sizes
+        Records of each owner, where owners are the players; else None.
+    coalitions, fits, failures
+        How many coalitions were used, how many models were fitted for it (others were in the cache), and to how many
+        coalitions no model could be fitted.
+    stopped
+        Why it ended: ``exact``, ``coalitions``, ``seconds``, ``width``, ``design``, ``interrupted`` or ``workers``.
+    history
+        How it converged: ``coalitions`` so far, the ``widest`` and the ``median`` half-width of the intervals, and the
+        rank ``agreement`` (Spearman) with the final values.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> train, validation = da.census(60, seed=1).split(0.5)
+    >>> values = da.data_shapley(
+    ...     DecisionTreeClassifier(max_depth=2), train, X_val=validation, max_coalitions=600, n_jobs=1
+    ... )
+    >>> values.stopped, bool((values.lower <= values.values).all())
+    ('coalitions', True)
+    """
+
+    errors: Floats | None = None
+    confidence: float = 0.95
+    sizes: NDArray[np.int64] | None = None
+    coalitions: int = 0
+    fits: int = 0
+    failures: int = 0
+    stopped: str = "exact"
+    history: Mapping[str, tuple[float, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("errors", "sizes"):
+            column = getattr(self, name)
+            if column is not None:
+                object.__setattr__(self, name, frozen(column))
+
+    def __repr__(self) -> str:
+        return (
+            f"Estimate({len(self)} {self._who()} by {self.method}, {self.coalitions:,} coalitions, total "
+            f"{self.values.sum():.4g})"
+        )
+
+    def _who(self) -> str:
+        return "records" if self.sizes is None else "owners"
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        more = {"error": self.errors, "records": self.sizes}
+        return super()._columns() | {name: column for name, column in more.items() if column is not None}
+
+    def _in_total(self, reading: object) -> list[str]:
+        empty, full = self.parameters.get("empty"), self.parameters.get("full")
+        lines = []
+        if empty is not None and full is not None:
+            lines.append(
+                f"All {self._who()} together bring the {self.parameters.get('scoring', 'score')} from {empty:.4g} (no "
+                f"data) to {full:.4g}; the values add up to {self.values.sum():.4g}."
+            )
+        cached = self.coalitions - self.fits
+        kept = f" ({cached:,} of them kept from before)" if cached > 0 else ""
+        lines.append(f"{self.coalitions:,} coalitions{kept}; it ended because {STOPS[self.stopped]}.")
+        if self.lower is not None and self.upper is not None:
+            half = (self.upper - self.lower) / 2
+            sure = (self.lower > 0) | (self.upper < 0)
+            lines.append(
+                f"{self.confidence:.0%} intervals reach ±{np.median(half):.3g} (median), ±{half.max():.3g} at most; "
+                f"the sign is sure of {sure.sum():,} ({sure.mean():.1%}) {self._who()}."
+            )
+        return lines
+
+    def _negatives(self, reading: Any) -> list[str]:
+        negative = self.values < 0
+        return [f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {reading.negative}."]
+
+    def plot_convergence(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""
+        from datassay._errors import InputError
+
+        if self.history is None or len(self.history["coalitions"]) < 2:
+            raise InputError(f"there is no convergence to draw: {STOPS[self.stopped]}")
+        if ax is None:
+            ax = new_axes(7, 4)
+        check_axes(ax)
+        at = self.history["coalitions"]
+        ax.plot(at, self.history["widest"], color="#aa3377", label="widest interval (±)")
+        ax.plot(at, self.history["median"], color="#4477aa", label="median interval (±)")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel("coalitions")
+        ax.set_ylabel("half-width of intervals")
+        right = ax.twinx()
+        right.plot(at, self.history["agreement"], color="#228833", linestyle=":", label="rank agreement with the end")
+        right.set_ylabel("Spearman's ρ")
+        right.set_ylim(min(0.0, *self.history["agreement"]), 1.02)
+        lines = [*ax.get_lines(), *right.get_lines()]
+        ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="lower left")
+        ax.set_title(f"{self.method}: {STOPS[self.stopped]}", loc="left")
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to ``.parquet`` or ``.json`` (complete, :func:`load_result` reads it) or ``.csv`` (the table alone)."""
+        header: dict[str, object] = {
+            "kind": "estimate",
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "version": self.version,
+            "notes": list(self.notes),
+            "confidence": self.confidence,
+            "coalitions": self.coalitions,
+            "fits": self.fits,
+            "failures": self.failures,
+            "stopped": self.stopped,
+            "history": None if self.history is None else {name: list(track) for name, track in self.history.items()},
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_estimate(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Estimate:
+    """The values that :meth:`Estimate.save` wrote."""
+    numbers = {
+        name: columns[column].astype(np.float64) if column in columns else None
+        for name, column in (("lower", "lower"), ("upper", "upper"), ("errors", "error"))
+    }
+    sizes, history = columns.get("records"), header["history"]
+    return Estimate(
+        values=columns["value"].astype(np.float64),
+        ids=columns["id"],
+        method=str(header["method"]),
+        parameters=header["parameters"],
+        labels=columns.get("label"),
+        seed=header["seed"],
+        version=str(header["version"]),
+        notes=tuple(map(str, header["notes"])),
+        lower=numbers["lower"],
+        upper=numbers["upper"],
+        errors=numbers["errors"],
+        confidence=float(header["confidence"]),
+        sizes=None if sizes is None else sizes.astype(np.int64),
+        coalitions=int(header["coalitions"]),
+        fits=int(header["fits"]),
+        failures=int(header["failures"]),
+        stopped=str(header["stopped"]),
+        history=None if history is None else {name: tuple(map(float, track)) for name, track in history.items()},
+    )

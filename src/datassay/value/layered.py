@@ -1,0 +1,565 @@
+"""Layered Shapley: many small coalitions, few large ones, and a promise about the error.
+
+Where a record adds at most c/k to the utility of k others, small coalitions tell nearly everything. Layer k, the
+coalitions of size k, is given m_k = c²/(2α²k²) · ln(2n/β) coalitions without each record, and
+
+    φ̂_i = (1/n) Σ_k (1/m_k) Σ_{C in layer k, i not in C} [v(C∪i) − v(C)]
+
+is within α of the Shapley value but for a chance of β. Layers with m_k below 1 are drawn with chance m_k, layers
+small enough are visited whole, and layer 0 is there (SPEC §6; the published algorithm leaves it out). The drawn
+coalitions are a core set: known by index alone, kept, and used again for whoever comes later.
+
+Reference: Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay._work import Progress
+from datassay.data import Table, prepare
+from datassay.results import Parameter, check_axes, new_axes, write_whole
+from datassay.value.coalitions import (
+    Estimator,
+    ModelGame,
+    OnFailure,
+    Scoring,
+    Task,
+    is_regressor,
+    is_stable,
+    make_model_game,
+    players,
+)
+from datassay.value.estimate import Estimate
+from datassay.value.semivalues import Rules, Run, quantile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bound = Literal["hoeffding", "bernstein"]
+BOUNDS: tuple[Bound, ...] = ("hoeffding", "bernstein")
+MOST_COALITIONS = 20_000_000
+
+
+def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "hoeffding") -> Floats:
+    """m_k for k = 0 … n−1: expected coalitions of size k without a given record; all of them where there are fewer.
+
+    ``hoeffding`` is the published count, from a bound on every layer by itself. Errors of layers are independent and
+    are averaged, and Bernstein's inequality for their mean promises the same with a fraction s of it:
+    ln(2/β) = α² / (2 (V + b α/3)), V = 2α²/(n L s) the variance of the mean, b = 2α²/(c L s) the largest term, L =
+    ln(2n/β).
+
+    >>> layer_counts(100, 0.1, 0.05, 1.0).round(2)[[0, 1, 20, 99]].tolist()
+    [1.0, 99.0, 1.04, 0.04]
+    """
+    k = np.arange(n)
+    log = math.log(2 * n / beta)
+    counts = c**2 / (2 * alpha**2) * log / np.maximum(k, 1.0) ** 2
+    if bound == "bernstein":
+        counts = counts * min(1.0, 2 * math.log(2 / beta) * (2 / n + 2 * alpha / (3 * c)) / log)
+    counts[0] = 1.0
+    every = np.array([math.comb(n - 1, size) if size < 60 or n < 60 else math.inf for size in k.tolist()], np.float64)
+    return np.minimum(counts, every)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Coalitions drawn for Layered Shapley values, by index: a core set that can be kept and used again.
+
+    Attributes
+    ----------
+    n
+        Players among whom coalitions were drawn.
+    alpha, beta, c, bound, seed
+        What was promised, under which assumption, and what the coalitions were drawn from.
+    expected
+        m_k: for each size k, the number of coalitions without a given player that is expected; what sums are divided
+        by.
+    members
+        The coalitions, one array of sorted players each, the smallest first.
+    repeats
+        How often each was drawn.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> design = da.layered_design(100, alpha=0.5, beta=0.05, c=1.0)
+    >>> design.fits < 2000, design.coalitions_per_player < 20
+    (True, True)
+    """
+
+    n: int
+    alpha: float
+    beta: float
+    c: float
+    bound: Bound
+    seed: int
+    expected: Floats
+    members: tuple[Ints, ...]
+    repeats: Ints
+    version: str = __version__
+
+    def __repr__(self) -> str:
+        return (
+            f"Design(n={self.n}, alpha={self.alpha:g}, beta={self.beta:g}, c={self.c:g}: {len(self.members):,} "
+            f"coalitions, {self.fits:,} fits for all players)"
+        )
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Players in each coalition."""
+        return np.array([len(members) for members in self.members], np.int64)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What a contribution to each coalition counts for: how often it was drawn, over n·m_k."""
+        return np.asarray(self.repeats / (self.n * self.expected[self.sizes]))
+
+    @property
+    def fits(self) -> int:
+        """Models to be fitted to value all players: each coalition, and each joined by every player not in it."""
+        return int((self.sizes > 0).sum() + (self.n - self.sizes).sum())
+
+    @property
+    def coalitions_per_player(self) -> float:
+        """Coalitions that the value of one player is made of, on average."""
+        return float((self.n - self.sizes).sum() / self.n)
+
+    @cached_property
+    def share_touched(self) -> float:
+        """Share of the other players whose records the value of a player depends on, on average over players."""
+        if self.n == 1:
+            return 0.0
+        together = np.zeros((self.n, self.n), np.bool_)
+        for members in self.members:
+            if len(members):
+                others = np.ones(self.n, np.bool_)
+                others[members] = False
+                together[np.ix_(np.flatnonzero(others), members)] = True
+        return float(together.sum() / (self.n * (self.n - 1)))
+
+    def summary(self) -> str:
+        """What the design promises and takes, in words."""
+        whole = [k for k in range(self.n) if k < 60 and self.expected[k] == math.comb(self.n - 1, k)]
+        return (
+            f"A design for {self.n:,} players: values within {self.alpha:g} but for a chance of {self.beta:g} each, if "
+            f"a record adds at most {self.c:g}/k to k others. {len(self.members):,} coalitions, "
+            f"{self.coalitions_per_player:,.0f} for each player; sizes visited whole: {_checks.listed(whole)}. "
+            f"All players take {self.fits:,} model fits, a new one {len(self.members):,}."
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw how many coalitions there are of each size; returns the axes."""
+        if ax is None:
+            ax = new_axes(6, 4)
+        check_axes(ax)
+        drawn = np.bincount(self.sizes, self.repeats, minlength=self.n)
+        ax.plot(np.arange(self.n), np.maximum(drawn, 0.5), ".", color="#4477aa", label="drawn")
+        ax.plot(np.arange(self.n), self.expected, color="#aa3377", label="expected for each player")
+        ax.set_yscale("log")
+        ax.set_xlabel("size of coalition")
+        ax.set_ylabel("coalitions")
+        ax.legend(frameon=False)
+        ax.set_title(f"{self.fits:,} fits for {self.n:,} players", loc="left")
+        return ax
+
+    def value(
+        self,
+        model: Estimator,
+        X: object,
+        y: object = None,
+        X_new: object | None = None,
+        y_new: object = None,
+        X_val: object | None = None,
+        y_val: object | None = None,
+        *,
+        scoring: Scoring = None,
+        groups: object | None = None,
+        confidence: float = 0.95,
+        empty: float | None = None,
+        on_failure: OnFailure = "empty",
+        fast: bool = True,
+        cache: object | None = None,
+        ids: object | None = None,
+        n_jobs: int | None = None,
+        progress: Progress = None,
+    ) -> Estimate:
+        """What new records would be worth to those of X, the players of this design: each as if it came alone.
+
+        A contributor's batch is worth the sum of its records' values, or their mean for each record. It takes one fit
+        for each coalition and one more for each new record. Other parameters as in :func:`layered_shapley`; ``ids``
+        are those of the new records.
+
+        Examples
+        --------
+        >>> import datassay as da
+        >>> train, validation, batch = da.census(120, seed=1).split(0.4, 0.5, 0.1)
+        >>> model = da.StableLogisticRegression(kappa=3.0)
+        >>> design = da.layered_design(len(train), alpha=2.0, c=model.c)
+        >>> values = design.value(model, train, X_new=batch, X_val=validation, n_jobs=1)
+        >>> worth_of_the_batch = values.values.sum()
+        """
+        inputs = prepare(X, y, X_val, y_val, numeric=is_regressor(model))
+        if X_new is None:
+            raise InputError("X_new must be given: the records that are to be valued")
+        if isinstance(X_new, Table) != isinstance(X, Table):
+            raise InputError("X and X_new must both be Tables, or neither")
+        newcomers = prepare(X_new, y_new, X_val, y_val, ids=ids, numeric=is_regressor(model))
+        points = np.asarray(newcomers.points)
+        if isinstance(X_new, Table):
+            assert inputs.encoder is not None
+            points = np.asarray(inputs.encoder.transform(X_new)[0])
+        old = np.asarray(inputs.points)
+        if old.ndim != 2 or points.ndim != 2 or old.shape[1] != points.shape[1]:
+            raise InputError(f"X_new has {points.shape[-1]} columns and X {old.shape[-1]}")
+        owners = players(groups, inputs, X)[1]
+        if int(owners.max()) + 1 != self.n:
+            raise InputError(f"the design is for {self.n:,} players, and there are {int(owners.max()) + 1:,}")
+        new = len(newcomers.labels)
+        rules = Rules(
+            None, None, None, _checks.number("confidence", confidence, above=0, below=1), self.seed, n_jobs, cache,
+            progress,
+        )  # fmt: skip
+        game = make_model_game(
+            model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
+            np.asarray(inputs.points_val), inputs.labels_val, scoring=scoring,
+            groups=np.concatenate([owners, self.n + np.arange(new)]), empty=empty, on_failure=on_failure, fast=fast,
+            seed=self.seed, ids=None,
+        )  # fmt: skip
+        found = evaluate_design(game, self, rules, newcomers=new)
+        alone = replace(
+            game, ids=newcomers.ids, labels=None if game.inputs.n_classes == 0 else newcomers.labels, sizes=None,
+            notes=tuple(dict.fromkeys([*inputs.notes, *game.notes])),
+        )  # fmt: skip
+        found.run.game = alone
+        return found.run.result(
+            found.values, "layered_shapley", _told(self) | {"newcomers": new}, found.errors, found.half(confidence)
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to a .json file that :func:`load_design` reads; it holds indices only, and nothing of the data."""
+        if Path(path).suffix.lower() != ".json":
+            raise InputError(f"cannot write {str(path)!r}: the name of a design must end in .json")
+        content = {
+            "datassay": {"kind": "design", "version": self.version},
+            "n": self.n,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "c": self.c,
+            "bound": self.bound,
+            "seed": self.seed,
+            "expected": self.expected.tolist(),
+            "members": [members.tolist() for members in self.members],
+            "repeats": self.repeats.tolist(),
+        }
+
+        def write(file: Path) -> None:
+            file.write_text(json.dumps(content), encoding="utf-8")
+
+        return write_whole(path, write)
+
+
+def load_design(path: str | os.PathLike[str]) -> Design:
+    """Read a design that :meth:`Design.save` wrote.
+
+    >>> import datassay as da, tempfile, pathlib
+    >>> file = da.layered_design(20, alpha=0.5, c=1.0).save(pathlib.Path(tempfile.mkdtemp()) / "core.json")
+    >>> da.load_design(file).n
+    20
+    """
+    try:
+        content: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["datassay"]["kind"] != "design":
+            raise KeyError("kind")
+        design = Design(
+            n=int(content["n"]),
+            alpha=float(content["alpha"]),
+            beta=float(content["beta"]),
+            c=float(content["c"]),
+            bound=content["bound"],
+            seed=int(content["seed"]),
+            expected=np.array(content["expected"], np.float64),
+            members=tuple(np.array(members, np.int64) for members in content["members"]),
+            repeats=np.array(content["repeats"], np.int64),
+            version=str(content["datassay"]["version"]),
+        )
+    except OSError:
+        raise InputError(f"there is no file {str(path)!r}") from None
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{str(path)!r} is not a design saved by datassay") from None
+    inside = all(((m >= 0) & (m < design.n)).all() and (np.diff(m) > 0).all() for m in design.members)
+    if not inside or len(design.repeats) != len(design.members) or len(design.expected) != design.n:
+        raise InputError(f"{str(path)!r} is not a design saved by datassay")
+    return design
+
+
+def layered_design(
+    n: int, alpha: float = 0.1, beta: float = 0.05, c: float = 1.0, *, bound: Bound = "hoeffding", seed: int = 0
+) -> Design:
+    """Draw the coalitions of Layered Shapley values for n players, by index alone: no data is needed.
+
+    A coalition serves every player who is not in it, so layer k is given m_k·n/(n−k) of them, m_k for each player.
+
+    Parameters
+    ----------
+    n
+        Players.
+    alpha, beta
+        The promise: a value is off by more than ``alpha`` with a chance of at most ``beta``.
+    c
+        The assumption: a record adds at most c/k to the utility of k others.
+    bound
+        How many coalitions that takes: ``"hoeffding"`` (as published), or ``"bernstein"``, which promises the same
+        with fewer (see :func:`layered_shapley`).
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> da.layered_design(50, alpha=0.2, c=1.0).members[0].tolist()  # the empty coalition comes first
+    []
+    """
+    n = _checks.integer("n", n, at_least=1)
+    alpha, c = _checks.number("alpha", alpha, above=0), _checks.number("c", c, above=0)
+    beta = _checks.number("beta", beta, above=0, below=1)
+    _checks.choice("bound", bound, BOUNDS)
+    seed = _checks.integer("seed", seed, at_least=0)
+    wanted = layer_counts(n, alpha, beta, c, bound)
+    k = np.arange(n)
+    draws = wanted * n / (n - k)
+    if draws.sum() > MOST_COALITIONS:
+        raise InputError(f"alpha={alpha:g} with c={c:g} takes {draws.sum():.2g} coalitions; allow a larger error")
+    rng = np.random.default_rng(seed)
+    expected = np.empty(n)
+    members: list[Ints] = []
+    repeats: list[int] = []
+    for size in range(n):
+        every = math.comb(n, size) if size < 60 or n < 60 else math.inf
+        if draws[size] >= every * (1 - 1e-12):
+            members += [np.array(drawn, np.int64) for drawn in combinations(range(n), size)]
+            repeats += [1] * int(every)
+            expected[size] = math.comb(n - 1, size)
+            continue
+        number = math.ceil(draws[size]) if draws[size] >= 1 else int(rng.random() < draws[size])
+        expected[size] = (math.ceil(draws[size]) if draws[size] >= 1 else draws[size]) * (n - size) / n
+        drawn, times = _subsets(rng, n, size, number)
+        members += drawn
+        repeats += times
+    return Design(n, alpha, beta, c, bound, seed, expected, tuple(members), np.array(repeats, np.int64))
+
+
+def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> tuple[list[Ints], list[int]]:
+    """Uniform subsets of a size, drawn independently; equal ones once, with how often they came."""
+    found: dict[bytes, int] = {}
+    for _ in range(number):
+        drawn = np.sort(rng.choice(n, size, replace=False)).astype(np.int64)
+        found[drawn.tobytes()] = found.get(drawn.tobytes(), 0) + 1
+    return [np.frombuffer(key, np.int64) for key in found], list(found.values())
+
+
+def assumed_c(model: Any, c: float | None) -> float:
+    """The constant of the promise: the learner's own where it is known, else what the user vouches for."""
+    if c is not None:
+        return _checks.number("c", c, above=0)
+    if is_stable(model):
+        model.check_parameters()
+        return float(model.c)
+    raise InputError(
+        f"give c, such that a record adds at most c/k to the score of k others: it is not known for "
+        f"{type(model).__name__} (StableLogisticRegression knows its own)"
+    )
+
+
+def layered_shapley(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    alpha: float = 0.1,
+    beta: float = 0.05,
+    c: float | None = None,
+    bound: Bound = "hoeffding",
+    design: Design | None = None,
+    scoring: Scoring = None,
+    groups: object | None = None,
+    confidence: float = 0.95,
+    empty: float | None = None,
+    on_failure: OnFailure = "empty",
+    fast: bool = True,
+    seed: int = 0,
+    cache: object | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> "LayeredValues":
+    """Layered Shapley values: within ``alpha`` of the Shapley values but for a chance of ``beta`` each.
+
+    Parameters
+    ----------
+    model
+        A :class:`datassay.StableLogisticRegression`, whose ``c`` is known, or anything for which you vouch for ``c``.
+    alpha, beta, c, bound
+        The promise and its assumption; see :func:`layered_design`.
+    design
+        Coalitions drawn before, by :func:`layered_design`, instead of ``alpha``, ``beta``, ``c``, ``bound`` and
+        ``seed``. Its ``fits`` says beforehand how many models will be fitted; so does the progress bar.
+
+    Other parameters as in :func:`data_shapley`. Intervals are those of the sampling error as observed, usually far
+    narrower than what is promised. The ``design`` of the result can be saved, and can value newcomers:
+    :meth:`Design.value`.
+
+    References
+    ----------
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. SPEC §6.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> train, validation = da.census(120, seed=1).split(0.5)
+    >>> model = da.StableLogisticRegression(kappa=3.0, lam=1.0)
+    >>> values = da.layered_shapley(model, train, X_val=validation, alpha=2.0, n_jobs=1)
+    >>> values.coalitions == values.design.fits  # known before it starts
+    True
+    """
+    rules = Rules(
+        None, None, None, _checks.number("confidence", confidence, above=0, below=1),
+        _checks.integer("seed", seed, at_least=0), n_jobs, cache, progress,
+    )  # fmt: skip
+    if design is not None and not isinstance(design, Design):
+        raise InputError(f"design must be what layered_design returns, got {type(design).__name__}")
+    known_c = None if design is not None else assumed_c(model, c)
+    game = make_model_game(
+        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
+        seed=rules.seed, ids=ids,
+    )  # fmt: skip
+    if design is None:
+        assert known_c is not None
+        design = layered_design(game.n_players, alpha, beta, known_c, bound=bound, seed=rules.seed)
+    elif design.n != game.n_players:
+        raise InputError(f"the design is for {design.n:,} players, and there are {game.n_players:,}")
+    found = evaluate_design(game, design, rules)
+    result = found.run.result(
+        found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence)
+    )
+    return LayeredValues(**{name: getattr(result, name) for name in Estimate.__dataclass_fields__}, design=design)
+
+
+def _told(design: Design) -> dict[str, Parameter]:
+    return {"alpha": design.alpha, "beta": design.beta, "c": design.c, "bound": design.bound}
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredValues(Estimate):
+    """Layered Shapley values and the design they were made from.
+
+    ``design`` can be saved (:meth:`Design.save`) and can value newcomers (:meth:`Design.value`); the file of the values
+    does not hold it.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> train, validation = da.census(60, seed=1).split(0.5)
+    >>> model = da.StableLogisticRegression()
+    >>> da.layered_shapley(model, train, X_val=validation, alpha=1.0, n_jobs=1).design.n
+    30
+    """
+
+    design: Design | None = None
+
+
+@dataclass(eq=False)
+class Evaluated:
+    """A design evaluated on a game: every player's value, its sampling error, and how it went."""
+
+    values: Floats
+    errors: Floats
+    run: Run
+
+    def half(self, confidence: float) -> Floats:
+        """How far intervals reach to either side."""
+        return self.errors * quantile(confidence, INTERVAL_FREEDOM)
+
+
+INTERVAL_FREEDOM = 30
+
+
+def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
+    """A coalition as a mask over n players."""
+    present = np.zeros(n, np.bool_)
+    present[members] = True
+    return present
+
+
+def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: int = 0) -> Evaluated:
+    """Fit every coalition of the design, and every one joined by each player not in it.
+
+    With ``newcomers``, the last so many players are in no coalition, and they are the ones valued.
+    """
+    n = design.n
+    run = Run(game, rules, "model fits")
+    joining: list[Ints] = [
+        np.arange(n, n + newcomers) if newcomers else np.flatnonzero(~mask_of(members, n)) for members in design.members
+    ]
+    players = n + newcomers
+    # A newcomer is in no coalition: all of a layer count, n/(n−k) times as many; and everybody is one layer more.
+    expected = design.expected * (n / (n - np.arange(n)) if newcomers else 1.0)
+    layers = n + 1 if newcomers else n
+
+    def tasks() -> Iterator[Task]:
+        for members, others in zip(design.members, joining, strict=True):
+            if len(members):
+                yield Task("sets", mask_of(members, players)[None, :])
+            yield Task("joined", mask_of(members, players), others)
+        if newcomers:
+            yield Task("sets", mask_of(np.arange(n), players)[None, :])
+            yield Task("joined", mask_of(np.arange(n), players), joining[0])
+
+    fits = (len(design.members) + 1) * (newcomers + 1) - 1 if newcomers else design.fits
+    stream = run.answers(tasks(), fits)
+
+    def gains(size: int, others: Ints) -> Floats:
+        before = None if size == 0 else next(stream, None)
+        joined = next(stream, None)
+        if joined is None or (size and before is None):
+            raise run.give_up(f"{fits:,} model fits")
+        base = game.empty if before is None else float(game.filled(before.utilities)[0])
+        return game.filled(joined.utilities) - base
+
+    values, variance = np.zeros(players), np.zeros(players)
+    at = 0
+    while at < len(design.members):  # a layer at a time: its sum, and how much its terms differ
+        size = int(design.sizes[at])
+        stop = int(np.searchsorted(design.sizes, size, side="right"))
+        total, squares = np.zeros(players), np.zeros(players)
+        for place in range(at, stop):
+            gain = gains(size, joining[place])
+            total[joining[place]] += design.repeats[place] * gain
+            squares[joining[place]] += design.repeats[place] * gain**2
+        values += total / expected[size] / layers
+        drawn = int(design.repeats[at:stop].sum())
+        if drawn < math.comb(n, size) or design.repeats[at:stop].max() > 1:
+            # A sum of so many independent terms, 0 where the player is in the coalition. A layer that may be left out
+            # has one, and its square is its own best guess of the variance.
+            spread = squares - total**2 / drawn if drawn > 1 else squares
+            variance += spread * (drawn / max(1, drawn - 1)) / expected[size] ** 2 / layers**2
+        at = stop
+    if newcomers:
+        values[n:] += gains(n, joining[0]) / layers
+    stream.close()  # type: ignore[attr-defined]
+    run.stopped = "design"
+    return Evaluated(values[n:] if newcomers else values, np.sqrt(variance[n:] if newcomers else variance), run)

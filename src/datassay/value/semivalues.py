@@ -1,0 +1,838 @@
+"""What a record is worth to any model: Data Shapley, Banzhaf, Beta Shapley, leave-one-out and out-of-bag values.
+
+A semivalue is the mean, over coalitions of the others drawn by size, of what a record adds to the model's score. Each
+coalition takes a model fit, so coalitions are sampled: in orders along which the records join one after the other
+(Castro et al. 2009; Ghorbani & Zou 2019), or, for Banzhaf values, as sets that serve everybody at once (Wang & Jia
+2023). Every value comes with an interval. Games small enough for it are enumerated, and exact.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Bar, Progress, chunks
+from datassay.results import Parameter
+from datassay.value.coalitions import (
+    Answer,
+    Estimator,
+    FittedModels,
+    ModelGame,
+    OnFailure,
+    Scoring,
+    Task,
+    UtilityCache,
+    WorkerLostError,
+    evaluate,
+    make_model_game,
+)
+from datassay.value.estimate import Estimate
+
+Floats = NDArray[np.float64]
+Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
+SAMPLINGS: tuple[Sampling, ...] = ("auto", "plain", "antithetic", "stratified", "exact")
+
+DEFAULT_COALITIONS = 10_000
+FEWEST_DRAWS = 16  # before an interval is trusted to end the run
+STRATA = 4
+LARGEST_ENUMERATION = 24
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When to stop, and how to run."""
+
+    max_coalitions: int | None
+    max_seconds: float | None
+    max_width: float | None
+    confidence: float
+    seed: int
+    n_jobs: int | None
+    cache: object | None
+    progress: Progress
+
+
+def _rules(
+    max_coalitions: int | None,
+    max_seconds: float | None,
+    max_width: float | None,
+    confidence: float,
+    seed: int,
+    n_jobs: int | None,
+    cache: object | None,
+    progress: Progress,
+    default: int = DEFAULT_COALITIONS,
+) -> Rules:
+    if max_coalitions is not None:
+        max_coalitions = _checks.integer("max_coalitions", max_coalitions, at_least=1)
+    if max_seconds is not None:
+        max_seconds = _checks.number("max_seconds", max_seconds, above=0)
+    if max_width is not None:
+        max_width = _checks.number("max_width", max_width, above=0)
+    if max_coalitions is None and max_seconds is None and max_width is None:
+        max_coalitions = default
+    return Rules(
+        max_coalitions,
+        max_seconds,
+        max_width,
+        _checks.number("confidence", confidence, above=0, below=1),
+        _checks.integer("seed", seed, at_least=0),
+        n_jobs,
+        cache,
+        progress,
+    )
+
+
+@dataclass(eq=False)
+class Run:
+    """What happened on the way: counted, timed, and stopped by the rules."""
+
+    game: ModelGame
+    rules: Rules
+    what: str = "coalitions"
+    coalitions: int = 0
+    fits: int = 0
+    failures: int = 0
+    message: str = ""
+    stopped: str = ""
+    started: float = field(default_factory=time.time)
+    cache: UtilityCache | None = None
+    _track: list[tuple[int, float, float, Floats]] = field(default_factory=list)
+    _next: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rules.cache is not None:
+            self.cache = UtilityCache(self.rules.cache, self.game)
+
+    def answers(self, tasks: Iterator[Task], total: int | None) -> Iterator[Answer]:
+        """Answers in order, with progress; an interruption ends them, and is remembered."""
+        rules = self.rules
+        deadline = None if rules.max_seconds is None else self.started + rules.max_seconds
+        self._bar = Bar(rules.progress, total or 0, self.what)
+        stream = evaluate(self.game, tasks, n_jobs=rules.n_jobs, cache=self.cache, deadline=deadline)
+        with self._bar as report:
+            try:
+                for answer in stream:
+                    self._count(answer)
+                    if total is None:
+                        self._bar.extend(max(self.coalitions, self._guess()))
+                    report(len(answer.utilities) if self.what != "bags" else 1)
+                    yield answer
+                if deadline is not None and time.time() > deadline:
+                    self.stopped = self.stopped or "seconds"
+            except KeyboardInterrupt:
+                self.stopped = "interrupted"
+            except WorkerLostError as error:
+                self.stopped = "workers"
+                self.message = str(error)
+            finally:
+                stream.close()  # type: ignore[attr-defined]
+
+    def _count(self, answer: Answer) -> None:
+        bag = self.what == "bags"
+        failed = np.isnan(answer.utilities)
+        self.coalitions += 1 if bag else len(answer.utilities)
+        self.fits += min(answer.fresh, 1) if bag else answer.fresh
+        self.failures += int(failed.all()) if bag else int(failed.sum())
+        self.message = self.message or answer.message
+
+    def _guess(self) -> int:
+        """How many coalitions there will be, where it is not known: by the width so far, or by the time."""
+        wide = self._track[-1][1] if self._track else math.nan
+        guesses = []
+        if self.rules.max_width is not None and math.isfinite(wide):
+            guesses.append(self._track[-1][0] * (2 * wide / self.rules.max_width) ** 2)
+        if self.rules.max_seconds is not None:
+            guesses.append(self.coalitions * self.rules.max_seconds / max(1e-3, time.time() - self.started))
+        return int(min(guesses, default=2.0 * self.coalitions))
+
+    def done(self, draws: int, values: Floats, half: Floats) -> bool:
+        """After a complete draw: keep track, and say whether the rules want no more."""
+        widest = float(half.max())
+        if self.coalitions >= self._next and math.isfinite(widest):
+            self._track.append((self.coalitions, widest, float(np.median(half)), values.copy()))
+            self._next = self.coalitions * 1.15
+        limit, width = self.rules.max_coalitions, self.rules.max_width
+        if width is not None and draws >= FEWEST_DRAWS and 2 * widest <= width:
+            self.stopped = "width"
+        elif limit is not None and draws >= 2 and self.coalitions * (draws + 1) / draws > limit:
+            self.stopped = "coalitions"
+        return bool(self.stopped)
+
+    def history(self, values: Floats, half: Floats | None) -> dict[str, tuple[float, ...]] | None:
+        """The track, as numbers to plot."""
+        if half is None or not self._track:
+            return None
+        from scipy.stats import rankdata
+
+        track = list(self._track)
+        if track[-1][0] != self.coalitions:
+            track.append((self.coalitions, float(half.max()), float(np.median(half)), values))
+        final = rankdata(values)
+
+        def agreement(earlier: Floats) -> float:
+            ranks = rankdata(earlier)
+            if ranks.std() == 0 or final.std() == 0:
+                return 0.0
+            return float(np.corrcoef(ranks, final)[0, 1])
+
+        return {
+            "coalitions": tuple(float(at) for at, *_ in track),
+            "widest": tuple(wide for _, wide, _, _ in track),
+            "median": tuple(middle for _, _, middle, _ in track),
+            "agreement": tuple(agreement(earlier) for *_, earlier in track),
+        }
+
+    def result(
+        self,
+        values: Floats,
+        method: str,
+        told: dict[str, Parameter],
+        errors: Floats | None = None,
+        half: Floats | None = None,
+        notes: Sequence[str] = (),
+    ) -> Estimate:
+        """The result; everything that was not as asked becomes a note."""
+        game = self.game
+        remarks = [*game.notes, *notes]
+        if self.failures:
+            remarks.append(
+                f"{self.failures:,} of {self.coalitions:,} {self.what} had no model and count as no data "
+                f"({game.empty:.4g}): {self.message}"
+            )
+        if self.stopped in ("interrupted", "workers"):
+            again = "run it again with the same cache and it goes on from there" if self.cache else "with cache=FILE a "
+            again += "" if self.cache else "next run could go on from there"
+            why = "it was interrupted" if self.stopped == "interrupted" else self.message
+            remarks.append(f"not finished ({why}); these are the values so far; {again}")
+        return Estimate(
+            values=values,
+            ids=game.ids,
+            method=method,
+            parameters=told | game.told | {"max_coalitions": self.rules.max_coalitions},
+            labels=game.labels,
+            seed=self.rules.seed,
+            notes=tuple(remarks),
+            lower=None if half is None else values - half,
+            upper=None if half is None else values + half,
+            errors=errors,
+            confidence=self.rules.confidence,
+            sizes=game.sizes,
+            coalitions=self.coalitions,
+            fits=self.fits,
+            failures=self.failures,
+            stopped=self.stopped,
+            history=self.history(values, half),
+        )
+
+    def give_up(self, needed: str) -> InputError:
+        """There is nothing to return: why, and what to do about it."""
+        if self.stopped == "interrupted":
+            raise KeyboardInterrupt
+        if self.stopped == "workers":
+            raise WorkerLostError(self.message)
+        return InputError(f"max_seconds={self.rules.max_seconds:g} is not enough for {needed}; give it more time")
+
+
+@dataclass(eq=False)
+class Moments:
+    """Means of independent draws and their errors, one for each player, from sums that rounding does not spoil."""
+
+    n: int
+    draws: int = 0
+
+    def __post_init__(self) -> None:
+        self.mean, self._squares = np.zeros(self.n), np.zeros(self.n)
+
+    def add(self, draw: Floats) -> None:
+        """One more draw."""
+        self.draws += 1
+        change = draw - self.mean
+        self.mean += change / self.draws
+        self._squares += change * (draw - self.mean)
+
+    def errors(self) -> Floats:
+        """Standard errors. Variances are drawn a little toward their mean: few draws may miss one altogether."""
+        if self.draws < 2:
+            return np.full(self.n, math.inf)
+        variance = self._squares / (self.draws - 1)
+        pooled = ((self.draws - 1) * variance + PRIOR_DRAWS * variance.mean()) / (self.draws - 1 + PRIOR_DRAWS)
+        return np.asarray(np.sqrt(pooled / self.draws))
+
+    def half_width(self, confidence: float) -> Floats:
+        """How far intervals reach to either side, by Student's t."""
+        return self.errors() * quantile(confidence, self.draws - 1)
+
+
+PRIOR_DRAWS = 2.0
+
+
+def quantile(confidence: float, freedom: float) -> float:
+    """Student's t: what an error is multiplied by."""
+    from scipy.special import stdtrit
+
+    return math.inf if freedom < 1 else float(stdtrit(freedom, (1 + confidence) / 2))
+
+
+def data_shapley(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    scoring: Scoring = None,
+    groups: object | None = None,
+    sampling: Sampling = "auto",
+    truncation: float | None = None,
+    max_coalitions: int | None = None,
+    max_seconds: float | None = None,
+    max_width: float | None = None,
+    confidence: float = 0.95,
+    empty: float | None = None,
+    on_failure: OnFailure = "empty",
+    fast: bool = True,
+    seed: int = 0,
+    cache: object | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Data Shapley: the mean, over orders in which the records join, of what a record adds to the model's score.
+
+    φ_i = (1/n) Σ_k mean over coalitions C of k others of [v(C∪i) − v(C)], where v(C) is the score on the validation
+    set of the model fitted to C. Values add up to v(everybody) − v(∅).
+
+    Parameters
+    ----------
+    model
+        Any scikit-learn classifier or regressor, or pipeline of such. Random states left open are fixed by ``seed``.
+    X, y, X_val, y_val, ids
+        Tables, data frames or arrays, as in :func:`datassay.knn_shapley`; for a regressor y holds numbers.
+    scoring
+        A name of scikit-learn's (``"accuracy"``, ``"neg_log_loss"``, ``"r2"`` …), ``"clipped_log_loss"`` (minus the
+        log loss, no worse than guessing), or a function of (model, X, y). The model's own score if left out.
+    groups
+        One owner for each record (or the name of a column that the Table sets aside): values of owners instead.
+    sampling
+        ``"plain"`` orders, ``"antithetic"`` ones (each order and its reverse), ``"stratified"`` ones (an order and
+        rotations of it, so that a player comes at every stage of it), or ``"exact"``: all coalitions. ``"auto"`` is
+        exact where that takes no more than ``max_coalitions``, else antithetic.
+    truncation
+        Follow an order only until the score is within this of everybody's, and take the rest to add nothing. Saves
+        fits, and biases values in a way that the intervals do not show.
+    max_coalitions, max_seconds, max_width
+        Stop after so many coalitions (10,000 if none of the three is given), so much time, or when every interval is
+        narrower than this.
+    confidence
+        Of the interval of one record.
+    empty
+        What no data is worth; by default the score of guessing.
+    on_failure
+        What a coalition is worth to which the model cannot be fitted (one class, say) or whose score is not a number:
+        as much as no data (``"empty"``; they are counted), or ``"raise"`` an error.
+    fast
+        Fit binary logistic regression by our own solver: the same minimum, many times faster.
+    seed
+        Orders are drawn from it. Results are the same for any number of workers.
+    cache
+        A file in which utilities are kept by coalition; a run that was cut short goes on from it.
+    n_jobs, progress
+        Workers (all cores if left out) and a progress bar.
+
+    ^C ends the run and returns the values so far, with a note.
+
+    References
+    ----------
+    Ghorbani & Zou, Data Shapley: Equitable Valuation of Data for Machine Learning, 2019. Mitchell et al., Sampling
+    Permutations for Shapley Value Estimation, 2022 (antithetic orders).
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> train, validation = da.census(200, seed=1).split(0.5)
+    >>> values = da.data_shapley(LogisticRegression(), train, X_val=validation, max_coalitions=2000, n_jobs=1)
+    >>> total = values.parameters["full"] - values.parameters["empty"]
+    >>> bool(abs(values.values.sum() - total) < 1e-9)  # every order shares out the whole
+    True
+    """
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    game = make_model_game(
+        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
+        seed=rules.seed, ids=ids,
+    )  # fmt: skip
+    n = game.n_players
+    weights = np.ones(n)
+    return _byorders_of(game, "data_shapley", rules, sampling, truncation, weights, _by_size(np.full(n, 1 / n)), {})
+
+
+def beta_shapley(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    alpha: float = 16.0,
+    beta: float = 1.0,
+    scoring: Scoring = None,
+    groups: object | None = None,
+    sampling: Sampling = "auto",
+    truncation: float | None = None,
+    max_coalitions: int | None = None,
+    max_seconds: float | None = None,
+    max_width: float | None = None,
+    confidence: float = 0.95,
+    empty: float | None = None,
+    on_failure: OnFailure = "empty",
+    fast: bool = True,
+    seed: int = 0,
+    cache: object | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Beta(α, β) Shapley: Data Shapley with sizes of coalitions weighed by a beta-binomial distribution.
+
+    The size of the coalition that a record joins has the distribution of a binomial number whose chance is Beta(β, α):
+    with α > β small coalitions count more, where one record shows more. Beta(1, 1) is the Shapley value. Values do not
+    add up to the score. Other parameters as in :func:`data_shapley`.
+
+    References
+    ----------
+    Kwon & Zou, Beta Shapley: a Unified and Noise-reduced Data Valuation Framework for Machine Learning, 2022.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> train, validation = da.census(200, seed=1).split(0.5)
+    >>> values = da.beta_shapley(LogisticRegression(), train, X_val=validation, max_coalitions=500, n_jobs=1)
+    >>> values.parameters["alpha"], values.parameters["beta"]
+    (16.0, 1.0)
+    """
+    from scipy.stats import betabinom
+
+    alpha, beta = _checks.number("alpha", alpha, above=0), _checks.number("beta", beta, above=0)
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    game = make_model_game(
+        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
+        seed=rules.seed, ids=ids,
+    )  # fmt: skip
+    n = game.n_players
+    chance = betabinom.pmf(np.arange(n), n - 1, beta, alpha)
+    told: dict[str, Parameter] = {"alpha": alpha, "beta": beta}
+    return _byorders_of(game, "beta_shapley", rules, sampling, truncation, n * chance, _by_size(chance), told)
+
+
+def _by_size(chance: Floats) -> Floats:
+    """The weight of one coalition of each size, from the chance of the size."""
+    n = len(chance)
+    return np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])
+
+
+def _byorders_of(
+    game: ModelGame,
+    method: str,
+    rules: Rules,
+    sampling: Sampling,
+    truncation: float | None,
+    weights: Floats,
+    by_size: Floats,
+    told: dict[str, Parameter],
+) -> Estimate:
+    """Estimate from orders, the contribution at each place weighed; or enumerate."""
+    _checks.choice("sampling", sampling, SAMPLINGS)
+    if truncation is not None:
+        truncation = _checks.number("truncation", truncation, at_least=0)
+    n = game.n_players
+    small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
+    if sampling == "exact" or (sampling == "auto" and small and truncation is None):
+        return _enumerated(game, method, rules, by_size, told)
+    sampling = "antithetic" if sampling == "auto" else sampling
+    told = told | {"sampling": sampling, "truncation": truncation}
+    run = Run(game, rules)
+    # The last places count for nothing where their weight is next to nothing.
+    length = n - int(np.argmax(np.cumsum(weights[::-1]) > 1e-12 * n))
+    nobody = np.zeros(n, np.bool_)
+    every = {"plain": 1, "antithetic": 2, "stratified": min(STRATA, n)}[sampling]
+    limit = rules.max_coalitions
+    known = limit if truncation is None else None
+    draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
+
+    def tasks() -> Iterator[Task]:
+        for draw in draws:
+            for order in orders_of(n, sampling, rules.seed, draw):
+                yield Task("chain", nobody, order[:length], -1.0 if truncation is None else truncation)
+
+    moments = Moments(n)
+    stream = run.answers(tasks(), known)
+    for draw in count():
+        orders = orders_of(n, sampling, rules.seed, draw)
+        answers = list(islice(stream, every))
+        if len(answers) < every:
+            break
+        total = np.zeros(n)
+        for order, answer in zip(orders, answers, strict=True):
+            steps = np.diff(game.filled(answer.utilities), prepend=game.empty)
+            total[order[: len(steps)]] += weights[: len(steps)] * steps
+        moments.add(total / every)
+        if run.done(moments.draws, moments.mean, moments.half_width(rules.confidence)):
+            break
+    stream.close()  # type: ignore[attr-defined]
+    if moments.draws == 0:
+        raise run.give_up(f"one draw of {every} orders of {n:,} players")
+    run.stopped = run.stopped or "coalitions"
+    notes = []
+    if truncation is not None:
+        notes.append(
+            f"orders were cut short within {truncation:g} of everybody's score, and the rest taken to add nothing: a "
+            "bias that the intervals do not show"
+        )
+    if moments.draws == 1:
+        notes.append("there was one draw only, which says nothing of its error: no intervals")
+        return run.result(moments.mean, method, told, notes=notes)
+    half = moments.half_width(rules.confidence)
+    return run.result(moments.mean, method, told, moments.errors(), half, notes)
+
+
+def orders_of(n: int, sampling: str, seed: int, draw: int) -> list[NDArray[np.int64]]:
+    """The orders of one draw; draws are independent of each other and known by their number."""
+    rng = np.random.default_rng([seed, draw])
+    order = rng.permutation(n)
+    if sampling == "antithetic":
+        return [order, order[::-1].copy()]
+    if sampling == "stratified":
+        strata = min(STRATA, n)
+        return [np.roll(order, round(at * n / strata)) for at in range(strata)]
+    return [order]
+
+
+def _enumerated(game: ModelGame, method: str, rules: Rules, by_size: Floats, told: dict[str, Parameter]) -> Estimate:
+    """All coalitions, once each: exact values."""
+    n = game.n_players
+    if n > LARGEST_ENUMERATION:
+        raise InputError(
+            f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
+            f"{LARGEST_ENUMERATION} players"
+        )
+    run = Run(game, rules)
+    codes = np.arange(2**n)
+    players = np.arange(n)
+
+    def members(of: range) -> NDArray[np.bool_]:
+        return (codes[of.start : of.stop, None] >> players & 1).astype(np.bool_)
+
+    parts = chunks(2**n, 64)
+    worth = np.empty(2**n)
+    at = 0
+    for answer in run.answers((Task("sets", members(part)) for part in parts), 2**n):
+        worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
+        at += len(answer.utilities)
+    if at < 2**n:
+        raise run.give_up(f"all {2**n:,} coalitions")
+    run.failures -= 1  # nobody at all is no failure
+    run.stopped = "exact"
+    size = np.array([bits.bit_count() for bits in range(2**n)])
+    values = np.empty(n)
+    for i in range(n):
+        without = codes[(codes >> i & 1) == 0]
+        values[i] = (by_size[size[without]] * (worth[without | (1 << i)] - worth[without])).sum()
+    return run.result(values, method, told | {"sampling": "exact"})
+
+
+def data_banzhaf(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    scoring: Scoring = None,
+    groups: object | None = None,
+    sampling: Literal["auto", "plain", "exact"] = "auto",
+    max_coalitions: int | None = None,
+    max_seconds: float | None = None,
+    max_width: float | None = None,
+    confidence: float = 0.95,
+    empty: float | None = None,
+    on_failure: OnFailure = "empty",
+    fast: bool = True,
+    seed: int = 0,
+    cache: object | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Data Banzhaf: the mean, over all coalitions of the others, of what a record adds to the model's score.
+
+    Estimated with maximum sample reuse: every coalition drawn, each record in it by the toss of a coin, tells about
+    every record. φ_i is the mean score of the coalitions with i less that of those without. Other parameters as in
+    :func:`data_shapley`.
+
+    References
+    ----------
+    Wang & Jia, Data Banzhaf: A Robust Data Valuation Framework for Machine Learning, 2023.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> train, validation = da.census(200, seed=1).split(0.5)
+    >>> values = da.data_banzhaf(LogisticRegression(), train, X_val=validation, max_coalitions=500, n_jobs=1)
+    >>> len(values), values.coalitions
+    (100, 500)
+    """
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    _checks.choice("sampling", sampling, ("auto", "plain", "exact"))
+    game = make_model_game(
+        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
+        seed=rules.seed, ids=ids,
+    )  # fmt: skip
+    n = game.n_players
+    small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
+    if sampling == "exact" or (sampling == "auto" and small):
+        return _enumerated(game, "data_banzhaf", rules, np.full(n, 0.5 ** (n - 1)), {})
+    run, limit, at_once = Run(game, rules), rules.max_coalitions, 32
+
+    def members(draw: int) -> NDArray[np.bool_]:
+        here = at_once if limit is None else min(at_once, limit - draw * at_once)
+        return np.random.default_rng([rules.seed, draw]).integers(0, 2, (here, n), np.uint8).astype(np.bool_)
+
+    draws = count() if limit is None else range(math.ceil(limit / at_once))
+    tasks = (Task("sets", members(draw)) for draw in draws)
+    inside, outside = _Side(n), _Side(n)
+    half = np.full(n, math.inf)
+    for draw, answer in enumerate(run.answers(tasks, limit)):
+        scores, joined = game.filled(answer.utilities) - game.full, members(draw)
+        inside.add(joined, scores)
+        outside.add(~joined, scores)
+        error2 = inside.variance_of_mean() + outside.variance_of_mean()
+        half = np.sqrt(error2) * quantile(rules.confidence, run.coalitions - 2)
+        if limit is None or rules.max_width is not None:
+            if run.done(draw + 1, inside.mean() - outside.mean(), half):
+                break
+        else:
+            run.done(0, inside.mean() - outside.mean(), half)
+            run.stopped = ""
+    if run.coalitions < 4 or not np.isfinite(half).all():
+        if run.stopped in ("interrupted", "workers", "seconds"):
+            raise run.give_up("coalitions with and without every player")
+        raise InputError(
+            f"max_coalitions={limit} is too few: every player must be in some coalitions and out of others"
+        )
+    run.stopped = run.stopped or "coalitions"
+    values = inside.mean() - outside.mean()
+    return run.result(
+        values, "data_banzhaf", {"sampling": "plain"}, half / quantile(rules.confidence, run.coalitions - 2), half
+    )
+
+
+@dataclass(eq=False)
+class _Side:
+    """Scores of the coalitions with, or without, each player."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        self.count, self._sum, self._squares = (np.zeros(self.n) for _ in range(3))
+
+    def add(self, members: NDArray[np.bool_], scores: Floats) -> None:
+        self.count += members.sum(axis=0)
+        self._sum += scores @ members
+        self._squares += scores**2 @ members
+
+    def mean(self) -> Floats:
+        return np.asarray(self._sum / np.maximum(self.count, 1))
+
+    def variance_of_mean(self) -> Floats:
+        spread = np.maximum(self._squares - self.count * self.mean() ** 2, 0.0)
+        enough = self.count >= 2
+        return np.where(enough, spread / np.where(enough, (self.count - 1) * self.count, 1), math.inf)
+
+
+def leave_one_out(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    scoring: Scoring = None,
+    groups: object | None = None,
+    empty: float | None = None,
+    on_failure: OnFailure = "empty",
+    fast: bool = True,
+    seed: int = 0,
+    cache: object | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Leave-one-out values: what the model's score loses without a record, v(D) − v(D∖i). Exact; n fits.
+
+    Parameters as in :func:`data_shapley`. Cheap to state and to compute, but one record among many rarely changes a
+    model: most values are 0 or nearly so.
+
+    References
+    ----------
+    Cook, Detection of Influential Observation in Linear Regression, 1977.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> train, validation = da.census(100, seed=1).split(0.5)
+    >>> da.leave_one_out(LogisticRegression(), train, X_val=validation, n_jobs=1).coalitions
+    50
+    """
+    rules = _rules(None, None, None, 0.95, seed, n_jobs, cache, progress)
+    game = make_model_game(
+        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
+        seed=rules.seed, ids=ids,
+    )  # fmt: skip
+    n = game.n_players
+    run = Run(game, rules)
+
+    def without(part: range) -> NDArray[np.bool_]:
+        members = np.ones((len(part), n), np.bool_)
+        members[np.arange(len(part)), np.arange(part.start, part.stop)] = False
+        return members
+
+    found: list[Floats] = []
+    for answer in run.answers((Task("sets", without(part)) for part in chunks(n, 16)), n):
+        found.append(game.filled(answer.utilities))
+    if run.coalitions < n:
+        raise run.give_up(f"{n:,} fits")
+    run.stopped = "exact"
+    result = run.result(game.full - np.concatenate(found), "leave_one_out", {})
+    parameters = {name: value for name, value in result.parameters.items() if name != "max_coalitions"}
+    from dataclasses import replace
+
+    return replace(result, parameters=parameters)
+
+
+def data_oob(
+    model: Estimator,
+    X: object,
+    y: object = None,
+    *,
+    groups: object | None = None,
+    max_bags: int | None = None,
+    max_seconds: float | None = None,
+    max_width: float | None = None,
+    confidence: float = 0.95,
+    on_failure: OnFailure = "empty",
+    seed: int = 0,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:
+    """Out-of-bag values: how often models fitted to samples without a record predict it right. No validation set.
+
+    Every model is fitted to a bag, as many records as there are, drawn with replacement; about 37% of the records are
+    not in it, and the model is tried on them. The value is the mean over those models: the share that gets the label
+    right, or for a regressor minus the squared error. Mislabelled records are predicted wrong, so low values are
+    suspicious. With ``groups``, owners are drawn, and an owner's value is the mean over their records.
+
+    Parameters
+    ----------
+    max_bags
+        Models to fit (1,000 if neither time nor width is given).
+
+    Other parameters as in :func:`data_shapley`.
+
+    References
+    ----------
+    Kwon & Zou, Data-OOB: Out-of-bag Estimate as a Simple and Efficient Data Value, 2023.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> table = da.census(100, seed=1)
+    >>> values = da.data_oob(DecisionTreeClassifier(), table, max_bags=50, n_jobs=1)
+    >>> bool(values.values.min() >= 0) and bool(values.values.max() <= 1)
+    True
+    """
+    if max_bags is not None:
+        max_bags = _checks.integer("max_bags", max_bags, at_least=1)
+    rules = _rules(max_bags, max_seconds, max_width, confidence, seed, n_jobs, None, progress, default=1000)
+    game = make_model_game(
+        model, X, y, X, y, scoring=None, groups=groups, empty=0.0, on_failure=on_failure, fast=False, seed=rules.seed,
+        ids=ids,
+    )  # fmt: skip
+    assert isinstance(game.evaluator, FittedModels)
+    n, owner = game.n_players, game.owner
+    by_owner = np.argsort(owner, kind="stable")
+    ends = np.cumsum(np.bincount(owner, minlength=n))
+    sizes = np.diff(ends, prepend=0)
+    run = Run(game, rules, "bags")
+    limit = rules.max_coalitions
+
+    def bag(draw: int) -> Task:
+        drawn = np.random.default_rng([rules.seed, draw]).integers(0, n, n)
+        rows = [by_owner[ends[i] - sizes[i] : ends[i]] for i in drawn.tolist()]
+        return Task("bag", np.empty(0, np.bool_), np.concatenate(rows).astype(np.int64))
+
+    draws = count() if limit is None else range(limit)
+    total, squares, seen = np.zeros(n), np.zeros(n), np.zeros(n)
+    half = np.full(n, math.inf)
+    for draw, answer in enumerate(run.answers((bag(draw) for draw in draws), limit)):
+        well = answer.utilities
+        outside = ~np.isnan(well)
+        of = np.bincount(owner[outside], minlength=n)
+        mean = np.bincount(owner[outside], well[outside], minlength=n) / np.maximum(of, 1)
+        seen += of > 0
+        total += mean
+        squares += mean**2
+        if draw + 1 >= FEWEST_DRAWS:
+            half = _oob_half_width(total, squares, seen, rules.confidence)
+            if run.done(draw + 1, total / np.maximum(seen, 1), half) and run.stopped == "width":
+                break
+            run.stopped = ""
+    if not (seen > 0).all():
+        if run.stopped or limit is None:
+            raise run.give_up("every record to be out of some bag")
+        raise InputError(f"max_bags={limit} is too few: some records were in all of them")
+    run.stopped = run.stopped or "coalitions"
+    values = total / seen
+    half = _oob_half_width(total, squares, seen, rules.confidence)
+    shown = half if np.isfinite(half).all() else None
+    told: dict[str, Parameter] = {"bags": run.coalitions}
+    result = run.result(values, "data_oob", told, shown, shown)
+    if shown is not None:
+        errors = half / np.array([quantile(rules.confidence, k - 1) for k in seen])
+        from dataclasses import replace
+
+        result = replace(result, errors=errors)
+    return _without_validation(result)
+
+
+def _oob_half_width(total: Floats, squares: Floats, seen: Floats, confidence: float) -> Floats:
+    """Intervals of means over bags; a variance is drawn toward the mean variance, as few bags may miss it all."""
+    from scipy.special import stdtrit
+
+    enough = seen >= 2
+    freedom = np.where(enough, seen - 1, 1)
+    variance = np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom
+    typical = variance[enough].mean() if enough.any() else 0.0
+    pooled = (freedom * variance + PRIOR_DRAWS * typical) / (freedom + PRIOR_DRAWS)
+    half = np.sqrt(pooled / np.maximum(seen, 1)) * stdtrit(freedom, (1 + confidence) / 2)
+    return np.where(enough, half, math.inf)
+
+
+def _without_validation(result: Estimate) -> Estimate:
+    from dataclasses import replace
+
+    skip = ("empty", "full", "n_validation", "scoring", "max_coalitions")
+    kept: dict[str, Any] = {name: value for name, value in result.parameters.items() if name not in skip}
+    return replace(result, parameters=kept)
