@@ -64,11 +64,15 @@ if TYPE_CHECKING:
         Audit,
         BudgetExceededError,
         Guarantee,
+        LayeredPlan,
         Ledger,
+        LowUtilityWarning,
         NoisyCounts,
         PrivateValues,
         audit,
+        plan_private_layered,
         private_knn_shapley,
+        private_layered_shapley,
         private_tknn_shapley,
     )
     from datassay.release import Comparison, Release, compare_releases
@@ -113,8 +117,8 @@ _ROOMS = {
     ),
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
-        "Audit BudgetExceededError Guarantee Ledger NoisyCounts PrivateValues audit private_knn_shapley "
-        "private_tknn_shapley"
+        "Audit BudgetExceededError Guarantee LayeredPlan Ledger LowUtilityWarning NoisyCounts PrivateValues audit "
+        "plan_private_layered private_knn_shapley private_layered_shapley private_tknn_shapley"
     ),
     "release": "Comparison Release compare_releases",
     "results": "Values load_result",
@@ -145,8 +149,10 @@ __all__ = [
     "Groups",
     "Guarantee",
     "InputError",
+    "LayeredPlan",
     "LayeredValues",
     "Ledger",
+    "LowUtilityWarning",
     "MissingDependencyError",
     "NeighbourGraph",
     "NoisyCounts",
@@ -190,7 +196,9 @@ __all__ = [
     "nearest_neighbours",
     "onion",
     "oracle",
+    "plan_private_layered",
     "private_knn_shapley",
+    "private_layered_shapley",
     "private_tknn_shapley",
     "read_distinct",
     "read_table",

@@ -4,6 +4,12 @@ from datassay.privacy import sampling
 from datassay.privacy.accounting import Cost, calibrate, check_delta, check_epsilon, total_delta, total_epsilon
 from datassay.privacy.auditing import Audit, audit
 from datassay.privacy.guarantee import Guarantee
+from datassay.privacy.layered_release import (
+    LayeredPlan,
+    LowUtilityWarning,
+    plan_private_layered,
+    private_layered_shapley,
+)
 from datassay.privacy.ledger import BudgetExceededError, Ledger, Release
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, private_knn_shapley, private_tknn_shapley
@@ -14,7 +20,9 @@ __all__ = [
     "BudgetExceededError",
     "Cost",
     "Guarantee",
+    "LayeredPlan",
     "Ledger",
+    "LowUtilityWarning",
     "NoisyCounts",
     "PrivateValues",
     "Release",
@@ -23,7 +31,9 @@ __all__ = [
     "calibrate",
     "check_delta",
     "check_epsilon",
+    "plan_private_layered",
     "private_knn_shapley",
+    "private_layered_shapley",
     "private_tknn_shapley",
     "sampling",
     "total_delta",

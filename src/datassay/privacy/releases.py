@@ -14,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -122,6 +122,22 @@ class PrivateValues:
     def of(self, id: object) -> float:
         """The value of the record with this id."""
         return value_of(id, self.ids, self.values)
+
+    def epsilon_for(self, recipients: int, delta: float | None = None) -> float:
+        """ε when so many recipients put what they were told together.
+
+        Where the guarantee allows for collusion it is the guarantee's own, for any number. Where every recipient has
+        noise of their own it composes: at ``delta``, by the accountant, or at the guarantee's δ if left out (recipients
+        times ε if that is 0).
+        """
+        recipients = _checks.integer("recipients", recipients, at_least=1)
+        if self.guarantee.audience != "owner, no collusion":
+            return self.guarantee.epsilon
+        simple = recipients * self.guarantee.epsilon if self.guarantee.delta == 0 else math.inf
+        if delta is None and self.guarantee.delta == 0:
+            return simple
+        at = self.guarantee.delta if delta is None else check_delta(delta)
+        return min(simple, total_epsilon([replace(cost, count=recipients * cost.count) for cost in self.costs], at))
 
     def summary(self) -> str:
         """What was released, under which guarantee, and how the values are spread, in words."""
@@ -252,22 +268,15 @@ class _Setting:
     def points(self) -> NDArray[np.float32] | NDArray[np.float64]:
         return np.asarray(self.game.inputs.points_val)
 
-    def ask(self, method: str, told: dict[str, Parameter], cost: Cost, what: str, audience: Audience) -> "_Paid":
+    def ask(self, method: str, told: dict[str, Parameter], cost: Cost, what: str, audience: Audience) -> "Paid":
         """Pay for the release, or find out that it was made before. No noise has been drawn when this is called."""
-        if self.ledger is None:
-            return _Paid(None, None, None)
-        inputs = self.game.inputs
-        dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
         # The scale of noise follows from the rest, to the last bits of a root finder: it is no part of the question.
         asked = {name: value for name, value in told.items() if name != "sigma"}
+        inputs = self.game.inputs
         request = fingerprint(method, asked, self.points, inputs.labels_val, self.game.weights)
-        earlier = self.ledger.find(dataset, request)
-        if earlier is not None:
-            self.notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
-            return _Paid(self.ledger, earlier.number, earlier)
         if self.sampling < 1:
             what += f", each record sampled with chance {self.sampling:g}"
-        return _Paid(self.ledger, self.ledger.spend(dataset, request, [cost], what, audience), None)
+        return ask_ledger(self.ledger, inputs, request, cost, what, audience, self.notes)
 
     def promise(self, cost: Cost, mechanism: str, audience: Audience) -> Guarantee:
         """The guarantee that this cost buys."""
@@ -282,8 +291,22 @@ class _Setting:
         )
 
 
+def ask_ledger(
+    ledger: Ledger | None, inputs: Inputs, request: str, cost: Cost, what: str, audience: Audience, notes: list[str]
+) -> "Paid":
+    """Pay for a release, or find out that it was made before. No noise has been drawn when this is called."""
+    if ledger is None:
+        return Paid(None, None, None)
+    dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
+    earlier = ledger.find(dataset, request)
+    if earlier is not None:
+        notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
+        return Paid(ledger, earlier.number, earlier)
+    return Paid(ledger, ledger.spend(dataset, request, [cost], what, audience), None)
+
+
 @dataclass(frozen=True)
-class _Paid:
+class Paid:
     """A line of the ledger, or None without one; ``earlier`` is the release if it was made before."""
 
     ledger: Ledger | None
@@ -291,8 +314,32 @@ class _Paid:
     earlier: Line | None
 
     def complete(self, result: object, secret: str | None = None) -> None:
+        """Keep what was released, if there is a ledger and it was not made before."""
         if self.ledger is not None and self.number is not None and self.earlier is None:
             self.ledger.complete(self.number, json.dumps(result), secret)
+
+
+def check_ledger(ledger: object) -> None:
+    """A ledger, or none."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
+
+
+def check_public(inputs: Inputs, notes: list[str]) -> NDArray[np.generic]:
+    """Refuse a validation set that is part of the private data; the classes that only the private data have."""
+    shared, usual = _shared_records(inputs)
+    if shared >= 0.5 and usual < 0.5:
+        most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
+        raise InputError(
+            f"{most} also in the training data; the validation set is public and must be no part of the private data"
+        )
+    if shared > 0:
+        notes.append(
+            f"{shared:.1%} of the validation records occur in the training data too; the validation set is taken to be "
+            "public"
+        )
+    unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
+    return np.asarray(inputs.classes[unseen])
 
 
 def _set_up(
@@ -320,36 +367,23 @@ def _set_up(
         raise InputError("X_val must be given: a public validation set that is no part of the training data")
     if metric == "precomputed":
         raise InputError("private values need features, so that they depend on each training record by itself")
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
+    check_ledger(ledger)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
         memory=run.memory, progress=run.progress, fitted_on="validation",
     )  # fmt: skip
     inputs = game.inputs
     notes = list(inputs.notes)
-    shared, usual = _shared_records(inputs)
-    if shared >= 0.5 and usual < 0.5:
-        most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
-        raise InputError(
-            f"{most} also in the training data; the validation set is public and must be no part of the private data"
-        )
-    seen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) > 0
-    only_private = inputs.classes[~seen]
+    only_private = check_public(inputs, notes)
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
             "classes must be public too: give it (n_classes, --classes)"
         )
-    if shared > 0:
-        notes.append(
-            f"{shared:.1%} of the validation records occur in the training data too; the validation set is taken to be "
-            "public"
-        )
     n = game.space.n_train
     if delta >= 1 / n:
         notes.append(f"delta={delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright")
-    classes = game.n_classes if n_classes is not None else int(seen.sum())
+    classes = game.n_classes if n_classes is not None else inputs.n_classes - len(only_private)
     return _Setting(game, classes, epsilon, delta, neighbours, sampling, ledger, notes)
 
 
@@ -644,7 +678,7 @@ def private_knn_shapley(
     else:
         assert paid.earlier.secret is not None
         values = np.array(json.loads(paid.earlier.secret), np.float64)
-    together = Cost(cost.noise, cost.scale, cost.sensitivity, 10 * cost.count, cost.sampling, cost.neighbours)
+    together = replace(cost, count=10 * cost.count)
     setting.notes.append(
         f"noise is independent from owner to owner: ten owners who share their values face "
         f"ε = {total_epsilon([together], setting.delta):.3g} instead of {total_epsilon([cost], setting.delta):.3g}"

@@ -5,7 +5,7 @@ Beside the values themselves, what other rooms build on: the game behind them, a
 
 from typing import TYPE_CHECKING
 
-from datassay.value.coalitions import Estimator, OnFailure, Scoring
+from datassay.value.coalitions import Estimator, OnFailure, Scoring, is_stable
 from datassay.value.estimate import Estimate
 from datassay.value.game import Game, Weights, balance_weights, make_game
 from datassay.value.knn import (
@@ -18,7 +18,7 @@ from datassay.value.knn import (
     self_shapley,
     shapley_total,
 )
-from datassay.value.layered import Design, LayeredValues, layered_design, layered_shapley, load_design
+from datassay.value.layered import Bound, Design, LayeredValues, layered_design, layered_shapley, load_design
 from datassay.value.semivalues import (
     Sampling,
     beta_shapley,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UTILITIES",
+    "Bound",
     "Design",
     "Estimate",
     "Estimator",
@@ -54,6 +55,7 @@ __all__ = [
     "data_oob",
     "data_shapley",
     "harmonic",
+    "is_stable",
     "knn_banzhaf",
     "knn_loo",
     "knn_shapley",

@@ -43,7 +43,7 @@ from datassay.value.coalitions import (
     players,
 )
 from datassay.value.estimate import Estimate
-from datassay.value.semivalues import Rules, Run, quantile
+from datassay.value.semivalues import PRIOR_DRAWS, Rules, Run, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,12 @@ Ints = NDArray[np.int64]
 Bound = Literal["hoeffding", "bernstein"]
 BOUNDS: tuple[Bound, ...] = ("hoeffding", "bernstein")
 MOST_COALITIONS = 20_000_000
+
+
+def number_of_subsets(n: int, size: int) -> float:
+    """Subsets of a size, or infinity where there are too many to matter."""
+    near = min(size, n - size)
+    return math.inf if near > 30 and n > 60 else float(math.comb(n, size))
 
 
 def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "hoeffding") -> Floats:
@@ -72,8 +78,8 @@ def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "ho
     if bound == "bernstein":
         counts = counts * min(1.0, 2 * math.log(2 / beta) * (2 / n + 2 * alpha / (3 * c)) / log)
     counts[0] = 1.0
-    every = np.array([math.comb(n - 1, size) if size < 60 or n < 60 else math.inf for size in k.tolist()], np.float64)
-    return np.minimum(counts, every)
+    every = np.array([number_of_subsets(n - 1, size) for size in k.tolist()])
+    return np.asarray(np.minimum(counts, every))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +135,10 @@ class Design:
         """What a contribution to each coalition counts for: how often it was drawn, over n·m_k."""
         return np.asarray(self.repeats / (self.n * self.expected[self.sizes]))
 
+    def is_whole(self, size: int) -> bool:
+        """Whether all coalitions of this size are in the design."""
+        return bool(self.expected[size] == number_of_subsets(self.n - 1, size))
+
     @property
     def fits(self) -> int:
         """Models to be fitted to value all players: each coalition, and each joined by every player not in it."""
@@ -154,7 +164,7 @@ class Design:
 
     def summary(self) -> str:
         """What the design promises and takes, in words."""
-        whole = [k for k in range(self.n) if k < 60 and self.expected[k] == math.comb(self.n - 1, k)]
+        whole = [k for k in range(self.n) if self.is_whole(k)]
         return (
             f"A design for {self.n:,} players: values within {self.alpha:g} but for a chance of {self.beta:g} each, if "
             f"a record adds at most {self.c:g}/k to k others. {len(self.members):,} coalitions, "
@@ -347,11 +357,11 @@ def layered_design(
     members: list[Ints] = []
     repeats: list[int] = []
     for size in range(n):
-        every = math.comb(n, size) if size < 60 or n < 60 else math.inf
+        every = number_of_subsets(n, size)
         if draws[size] >= every * (1 - 1e-12):
             members += [np.array(drawn, np.int64) for drawn in combinations(range(n), size)]
             repeats += [1] * int(every)
-            expected[size] = math.comb(n - 1, size)
+            expected[size] = number_of_subsets(n - 1, size)
             continue
         number = math.ceil(draws[size]) if draws[size] >= 1 else int(rng.random() < draws[size])
         expected[size] = (math.ceil(draws[size]) if draws[size] >= 1 else draws[size]) * (n - size) / n
@@ -540,26 +550,53 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
         base = game.empty if before is None else float(game.filled(before.utilities)[0])
         return game.filled(joined.utilities) - base
 
-    values, variance = np.zeros(players), np.zeros(players)
+    values = np.zeros(players)
+    error = _SamplingError(players)
     at = 0
-    while at < len(design.members):  # a layer at a time: its sum, and how much its terms differ
-        size = int(design.sizes[at])
+    for size in range(n):  # a layer at a time: its sum, and how much its terms differ
         stop = int(np.searchsorted(design.sizes, size, side="right"))
-        total, squares = np.zeros(players), np.zeros(players)
+        total, squares, times = np.zeros(players), np.zeros(players), np.zeros(players)
         for place in range(at, stop):
-            gain = gains(size, joining[place])
-            total[joining[place]] += design.repeats[place] * gain
-            squares[joining[place]] += design.repeats[place] * gain**2
+            gain, who = gains(size, joining[place]), joining[place]
+            total[who] += design.repeats[place] * gain
+            squares[who] += design.repeats[place] * gain**2
+            times[who] += design.repeats[place]
         values += total / expected[size] / layers
-        drawn = int(design.repeats[at:stop].sum())
-        if drawn < math.comb(n, size) or design.repeats[at:stop].max() > 1:
-            # A sum of so many independent terms, 0 where the player is in the coalition. A layer that may be left out
-            # has one, and its square is its own best guess of the variance.
-            spread = squares - total**2 / drawn if drawn > 1 else squares
-            variance += spread * (drawn / max(1, drawn - 1)) / expected[size] ** 2 / layers**2
+        if not design.is_whole(size):
+            drawn = int(design.repeats[at:stop].sum())
+            spread = (squares - total**2 / drawn) * drawn / (drawn - 1) if drawn > 1 else squares
+            error.add(size, spread, squares, times, expected[size] * layers**2)
         at = stop
     if newcomers:
         values[n:] += gains(n, joining[0]) / layers
     stream.close()  # type: ignore[attr-defined]
     run.stopped = "design"
-    return Evaluated(values[n:] if newcomers else values, np.sqrt(variance[n:] if newcomers else variance), run)
+    first = n if newcomers else 0
+    return Evaluated(values[first:], error.of_values()[first:], run)
+
+
+@dataclass(eq=False)
+class _SamplingError:
+    """The variance of sums over sampled layers.
+
+    A layer's terms are independent, 0 for the players in the coalition; their mean square is taken from those drawn,
+    and, as with few or none of them it may be missed, drawn toward that of all layers, of which terms shrink as 1/k.
+    """
+
+    players: int
+
+    def __post_init__(self) -> None:
+        self._layers: list[tuple[int, Floats, Floats, float]] = []
+        self._scaled, self._times = np.zeros(self.players), np.zeros(self.players)
+
+    def add(self, size: int, spread: Floats, squares: Floats, times: Floats, divisor: float) -> None:
+        self._layers.append((size, spread, times, divisor))
+        self._scaled += size**2 * squares
+        self._times += times
+
+    def of_values(self) -> Floats:
+        typical = self._scaled / np.maximum(self._times, 1)
+        variance = np.zeros(self.players)
+        for size, spread, times, divisor in self._layers:
+            variance += (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor
+        return np.sqrt(variance)

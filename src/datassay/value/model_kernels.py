@@ -183,8 +183,8 @@ def _utility(X, sign, rows, m, X_val, sign_val, ridge, per_record, needs_both, s
             return math.nan
     factor = float(m) if per_record else 1.0
     norm = _newton(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, work, margin)
-    # Not solved: far from a minimum, which a well-posed problem never is.
-    if not norm <= max(1e3 * tolerance, 1e-6) * m:
+    # Not solved, which a well-posed problem always is. Where stability is promised, so is the tolerance.
+    if not norm <= (tolerance if per_record else max(1e3 * tolerance, 1e-6)) * m:
         return math.nan
     return _score(X_val, sign_val, w, kind)
 

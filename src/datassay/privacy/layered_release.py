@@ -1,0 +1,447 @@
+"""Private Layered Shapley values: Laplace noise as large as the drawn coalitions make necessary, and no larger.
+
+Coalitions are drawn by index, whatever the data are. For the drawn design, replacing the record of j changes the value
+of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
+replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
+ε-differentially private for every design, even a published one; no amplification by sampling is claimed (SPEC §6).
+
+Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), whatever n is. So the rank
+correlation to be expected is predicted, from public data, before anything is spent.
+"""
+
+import json
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Progress
+from datassay.data import Inputs, prepare
+from datassay.neighbors import as_floats
+from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
+from datassay.privacy.guarantee import Guarantee
+from datassay.privacy.ledger import Ledger
+from datassay.privacy.mechanisms import add_noise
+from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
+from datassay.results import Parameter
+from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley
+
+Floats = NDArray[np.float64]
+NoiseKind = Literal["certified", "paper"]
+Constants = Literal["sharp", "textbook"]
+NOISE_KINDS: tuple[NoiseKind, ...] = ("certified", "paper")
+CONSTANTS: tuple[Constants, ...] = ("sharp", "textbook")
+LOW_CORRELATION = 0.5
+
+
+class LowUtilityWarning(UserWarning):
+    """The values about to be released will say little, for the noise that they need."""
+
+
+def sensitivities(design: Design, stability: Any) -> Floats:
+    """Δ_ij: the most by which the value of i moves when the record of j is replaced, i by j.
+
+    ``stability.replace_one(m)`` is γ_m. A little is added for rounding.
+
+    >>> import datassay as da
+    >>> model = da.StableLogisticRegression(fit_intercept=False)
+    >>> design = da.layered_design(2, alpha=0.1, c=model.c)  # both coalitions, nobody and the other one
+    >>> sensitivities(design, model).round(6).tolist()  # (γ₁ + γ₂)/2 = (2 + 1)/2
+    [[0.0, 1.5], [1.5, 0.0]]
+    """
+    n = design.n
+    total = np.zeros((n, n))
+    gamma = [0.0, *(stability.replace_one(m) for m in range(1, n + 1))]
+    both = np.array([gamma[k] + gamma[k + 1] for k in range(n)])
+    weight = design.weights * both[design.sizes]
+    at_once = max(1, 2**24 // n)
+    for start in range(0, len(design.members), at_once):
+        part = design.members[start : start + at_once]
+        inside = np.zeros((len(part), n))
+        inside[np.repeat(np.arange(len(part)), [len(m) for m in part]), np.concatenate(part)] = 1.0
+        total += (weight[start : start + at_once, None] * (1 - inside)).T @ inside
+    return np.asarray(total * (1 + 1e-9))
+
+
+def paper_scale(design: Design, model: Any, epsilon: float) -> float:
+    """The published scale of noise, κ²H/(nλ ln((e^ε − 1)/p + 1)), with p, which exceeds 1 for most settings, capped.
+
+    Not certified: the amplification by sampling that it claims is not there (SPEC §6, erratum 8).
+    """
+    n = design.n
+    harmonic = sum(1 / k for k in range(1, n))
+    chance = design.c**2 * math.log(max(n, 2)) / (2 * design.alpha**2 * n) * math.log(2 * n / design.beta)
+    return float(model.c) * max(harmonic, 1.0) / n / math.log(math.expm1(epsilon) / min(1.0, chance) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredPlan:
+    """What a private layered release would be, before it is made: made of public things alone.
+
+    Attributes
+    ----------
+    design
+        The coalitions, and through ``design.fits`` the number of model fits.
+    sensitivity, scale
+        Of each value: the most by which another's record moves it, and the scale of its noise.
+    epsilon, noise, constants
+        The promise to one recipient, and how the noise follows from it.
+    correlation
+        The rank correlation (Spearman) of private with true values to be expected; None where it could not be
+        predicted.
+    pilot
+        What the prediction rests on, in words.
+    """
+
+    design: Design
+    sensitivity: Floats
+    scale: Floats
+    epsilon: float
+    noise: NoiseKind
+    constants: Constants
+    correlation: float | None
+    pilot: str
+
+    def __repr__(self) -> str:
+        return f"LayeredPlan({self})"
+
+    def __str__(self) -> str:
+        expected = "not predicted" if self.correlation is None else f"about {self.correlation:.2f}"
+        proof = "" if self.noise == "certified" else " (AS PUBLISHED, NOT CERTIFIED)"
+        return (
+            f"{self.design.fits:,} model fits; Laplace noise of scale {self.scale.max():.3g}{proof} for ε = "
+            f"{self.epsilon:g}; rank correlation with the true values to expect: {expected} ({self.pilot})"
+        )
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the values would say little."""
+        return self.correlation is not None and self.correlation < LOW_CORRELATION
+
+    def warning(self) -> str:
+        """What to do about a low correlation."""
+        return (
+            f"these values will say little: their rank correlation with the true ones is expected to be about "
+            f"{self.correlation:.2f} ({self.pilot}). Noise that keeps the promise is as large as the values here, "
+            "however many records there are; private_tknn_shapley keeps its quality at a tenth of this ε"
+        )
+
+
+def plan_private_layered(
+    model: Any,
+    n: int,
+    X_val: object,
+    y_val: object = None,
+    *,
+    epsilon: float = 1.0,
+    alpha: float = 0.1,
+    beta: float = 0.05,
+    bound: Bound = "hoeffding",
+    design: Design | None = None,
+    noise: NoiseKind = "certified",
+    constants: Constants = "sharp",
+    pilot: object | None = None,
+    pilot_labels: object | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> LayeredPlan:
+    """What :func:`private_layered_shapley` would release for n private records: noise, fits, and quality to expect.
+
+    Nothing private goes in, nothing is spent. The quality is that of a pilot: public records in the place of the
+    private ones (``pilot``, or half of the validation set) are valued, brought to n records, and given the noise.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> public = da.census(200, seed=1)
+    >>> plan = da.plan_private_layered(da.StableLogisticRegression(kappa=2.0), 100, public, alpha=1.0, n_jobs=1)
+    >>> plan.is_low  # it usually is
+    True
+    """
+    inputs = prepare(X_val, y_val, X_val, y_val)
+    _check_learner(model)
+    labels, points = inputs.labels, as_floats("X_val", inputs.points).astype(np.float64)
+    rows = None
+    if pilot is not None:
+        extra = prepare(pilot, pilot_labels, X_val, y_val, fitted_on="validation")
+        rows = as_floats("pilot", extra.points).astype(np.float64), extra.labels
+    return _plan(
+        model, n, points, labels, rows, check_epsilon(epsilon), alpha, beta, bound, design, noise, constants, seed,
+        n_jobs,
+    )  # fmt: skip
+
+
+def _check_learner(model: Any) -> None:
+    if not is_stable(model):
+        raise InputError(
+            "model must be a StableLogisticRegression: the guarantee rests on how far one record can move the learner, "
+            f"which is not known for {type(model).__name__} (at a fixed C, scikit-learn's does not even settle down)"
+        )
+    model.check_parameters()
+
+
+def _plan(
+    model: Any,
+    n: int,
+    points: Floats,
+    labels: NDArray[np.generic],
+    pilot: tuple[Floats, NDArray[np.generic]] | None,
+    epsilon: float,
+    alpha: float,
+    beta: float,
+    bound: Bound,
+    design: Design | None,
+    noise: NoiseKind,
+    constants: Constants,
+    seed: int,
+    n_jobs: int | None,
+    predict: bool = True,
+) -> LayeredPlan:
+    n = _checks.integer("n", n, at_least=2)
+    _checks.choice("noise", noise, NOISE_KINDS)
+    _checks.choice("constants", constants, CONSTANTS)
+    if len(np.unique(labels)) != 2:
+        raise InputError(f"the public validation set must have two classes, and has {len(np.unique(labels))}")
+    if design is None:
+        design = layered_design(n, alpha, beta, model.c, bound=bound, seed=seed)
+    elif design.n != n:
+        raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
+    stability = model.stability_on(points, labels) if constants == "sharp" else model
+    moved = sensitivities(design, stability).max(axis=1)
+    scale = moved / epsilon if noise == "certified" else np.full(n, paper_scale(design, model, epsilon))
+    correlation, basis = None, "not asked for"
+    if predict:
+        correlation, basis = _predict(model, points, labels, pilot, scale, seed, n_jobs)
+    return LayeredPlan(design, moved, scale, epsilon, noise, constants, correlation, basis)
+
+
+FEWEST_PILOTS = 20
+MOST_PILOTS = 100
+
+
+def _predict(
+    model: Any,
+    points: Floats,
+    labels: NDArray[np.generic],
+    pilot: tuple[Floats, NDArray[np.generic]] | None,
+    scale: Floats,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[float | None, str]:
+    """Spearman's ρ between values as they are among public records and the same with noise."""
+    from scipy.stats import rankdata
+
+    n = len(scale)
+    rng = np.random.default_rng([seed, 77])
+    if pilot is None:
+        order = rng.permutation(len(points))
+        half = min(len(points) // 2, MOST_PILOTS, n)
+        pilot, rest = (points[order[:half]], labels[order[:half]]), order[half:]
+        points, labels = points[rest], labels[rest]
+        basis = f"a pilot on {half} of the validation records"
+    else:
+        chosen = rng.permutation(len(pilot[0]))[: min(MOST_PILOTS, n)]
+        pilot = pilot[0][chosen], pilot[1][chosen]
+        basis = f"a pilot on {len(chosen)} public records"
+    few = len(pilot[0]) < FEWEST_PILOTS
+    if few or len(np.unique(labels)) < 2 or not np.isin(pilot[1], labels).all() or len(np.unique(pilot[1])) < 2:
+        return None, f"too few public records for a pilot: at least {FEWEST_PILOTS}, of both classes"
+    found = data_shapley(model, *pilot, points, labels, max_coalitions=200 * len(pilot[0]), seed=seed, n_jobs=n_jobs)
+    values = found.values * (len(found) / n)  # values go down as 1/n
+    if found.errors is not None and values.std() > 0:  # what is sampling error of the pilot is no spread of values
+        error2 = float((found.errors**2).mean()) * (len(found) / n) ** 2
+        values = values.mean() + (values - values.mean()) * math.sqrt(max(0.0, 1 - error2 / float(values.var())))
+    if values.std() == 0:
+        return 0.0, basis
+    seen = []
+    for _ in range(200):  # noise of a simulation on public data, not of a release
+        truth = rng.choice(values, n) + rng.normal(0, 1e-9 * float(values.std()), n)
+        noisy = truth + scale * rng.laplace(size=n)
+        seen.append(np.corrcoef(rankdata(truth), rankdata(noisy))[0, 1])
+    return float(np.mean(seen)), basis
+
+
+def private_layered_shapley(
+    model: Any,
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    epsilon: float = 1.0,
+    alpha: float = 0.1,
+    beta: float = 0.05,
+    bound: Bound = "hoeffding",
+    design: Design | None = None,
+    noise: NoiseKind = "certified",
+    constants: Constants = "sharp",
+    recipients: int = 10,
+    delta: float = 1e-5,
+    pilot: object | None = None,
+    pilot_labels: object | None = None,
+    predict: bool = True,
+    at_least: float | None = None,
+    ledger: Ledger | None = None,
+    ids: object | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> PrivateValues:
+    """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
+
+    The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
+    (SPEC §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public records,
+    and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that beforehand.
+
+    Parameters
+    ----------
+    model
+        A :class:`datassay.StableLogisticRegression`; its ``kappa`` and ``lam`` are public and yours to choose.
+    X, y, X_val, y_val, ids
+        As in :func:`private_tknn_shapley`: the validation set is public and no part of the private data, and tables
+        are encoded by it alone. Two classes.
+    epsilon
+        What is promised to one recipient. δ is 0.
+    alpha, beta, bound, design, seed
+        As in :func:`layered_shapley`; the design may be published.
+    noise
+        ``"certified"``, or ``"paper"``: the published scale, which no proof supports; the result says so.
+    constants
+        How far a record can move the learner: ``"sharp"`` (for this public validation set), or ``"textbook"``
+        (2κ²/(λm)), which needs several times the noise.
+    recipients, delta
+        The note on collusion is for so many recipients, and for the accountant's ε at this δ.
+    pilot, pilot_labels
+        Public records like the private ones, for the prediction; half of the validation set if left out.
+    predict
+        False: predict nothing (and warn of nothing).
+    at_least
+        Refuse, with nothing spent, if the correlation predicted is below this.
+    ledger
+        Asked before noise is drawn; it must be kept for ``replace``.
+
+    References
+    ----------
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. SPEC §6.
+
+    Examples
+    --------
+    >>> import datassay as da, warnings
+    >>> private, public = da.census(200, seed=1).split(0.2)
+    >>> model = da.StableLogisticRegression(kappa=2.0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", da.LowUtilityWarning)
+    ...     values = da.private_layered_shapley(model, private, X_val=public, alpha=1.0, n_jobs=1)
+    >>> values.guarantee.epsilon, values.guarantee.delta, values.guarantee.neighbours
+    (1.0, 0.0, 'replace')
+    >>> values.epsilon_for(3)  # three recipients who put their heads together
+    3.0
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    recipients = _checks.integer("recipients", recipients, at_least=1)
+    if at_least is not None:
+        at_least = _checks.number("at_least", at_least, at_least=-1, at_most=1)
+    _check_learner(model)
+    check_ledger(ledger)
+    if X_val is None:
+        raise InputError("X_val must be given: a public validation set that is no part of the training data")
+    inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
+    notes = list(inputs.notes)
+    only_private = check_public(inputs, notes)
+    if len(only_private):
+        raise InputError(
+            f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); there must be "
+            "two classes, both of them public"
+        )
+    points = as_floats("X", inputs.points).astype(np.float64)
+    points_val = as_floats("X_val", inputs.points_val).astype(np.float64)
+    rows = None
+    if pilot is not None:
+        extra = prepare(pilot, pilot_labels, X_val, y_val, fitted_on="validation")
+        rows = as_floats("pilot", extra.points).astype(np.float64), extra.labels
+    plan = _plan(
+        model, len(points), points_val, inputs.labels_val, rows, epsilon, alpha, beta, bound, design, noise, constants,
+        seed, n_jobs, predict or at_least is not None,
+    )  # fmt: skip
+    _judge(plan, at_least)
+    told = _told(plan, model)
+    cost = Cost("laplace", 1 / epsilon, 1.0, neighbours="replace")
+    what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
+    drawn = [plan.design.members[i].tolist() for i in range(len(plan.design.members))]
+    request = fingerprint(
+        "private_layered_shapley", told, drawn, plan.design.repeats, points_val, inputs.labels_val, plan.scale
+    )
+    paid = ask_ledger(ledger, inputs, request, cost, what, "owner, no collusion", notes)
+    if paid.earlier is None:
+        exact = _values(model, inputs, points, points_val, plan.design, n_jobs, progress)
+        # In units of each value's own scale, so that one mechanism of scale 1 serves all.
+        values = np.asarray(add_noise(exact / plan.scale, "laplace", 1.0), np.float64) * plan.scale
+        paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
+    else:
+        assert paid.earlier.secret is not None
+        values = np.array(json.loads(paid.earlier.secret), np.float64)
+    together = total_epsilon([Cost("laplace", 1 / epsilon, 1.0, recipients, neighbours="replace")], delta)
+    notes.append(
+        f"noise is independent from recipient to recipient: one faces ε = {epsilon:.3g}, {recipients} who share their "
+        f"values ε = {recipients * epsilon:.3g} (or {min(together, recipients * epsilon):.3g} at δ = {delta:g})"
+    )
+    if plan.is_low:
+        notes.append(plan.warning())
+    if noise == "paper":
+        notes.append("the scale of noise is the published one: no proof supports the ε it is named after")
+    guarantee = Guarantee(
+        what, epsilon, 0.0, "replace", "Laplace mechanism", audience="owner, no collusion",
+        certified=noise == "certified",
+    )  # fmt: skip
+    return PrivateValues(
+        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _told_after(plan), inputs.labels,
+        tuple(notes), (cost,),
+    )  # fmt: skip
+
+
+def _judge(plan: LayeredPlan, at_least: float | None) -> None:
+    """Before anything is spent: refuse what was said to be too little, warn of what is likely to be."""
+    if at_least is not None and (plan.correlation is None or plan.correlation < at_least):
+        raise InputError(
+            f"refused, and nothing was spent: at_least={at_least:g} is asked of the rank correlation, and the plan is: "
+            f"{plan}"
+        )
+    if plan.is_low:
+        warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=3)
+
+
+def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
+    design = plan.design
+    return {
+        "model": " ".join(str(model).split()), "kappa": model.length, "lam": float(model.lam), "alpha": design.alpha,
+        "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "neighbours": "replace",
+        "noise": plan.noise, "constants": plan.constants, "design_seed": design.seed,
+    }  # fmt: skip
+
+
+def _told_after(plan: LayeredPlan) -> dict[str, Parameter]:
+    return {"scale": float(plan.scale.max()), "fits": plan.design.fits, "correlation_predicted": plan.correlation}
+
+
+def _values(
+    model: Any,
+    inputs: Inputs,
+    points: Floats,
+    points_val: Floats,
+    design: Design,
+    n_jobs: int | None,
+    progress: Progress,
+) -> Floats:
+    """The values that noise is added to. Coalitions are those of the design, all of them, whatever their utility."""
+    found = layered_shapley(
+        model, points, inputs.labels, points_val, inputs.labels_val, design=design, on_failure="raise", n_jobs=n_jobs,
+        progress=progress,
+    )  # fmt: skip
+    if len(found.values) != design.n or found.stopped != "design":
+        raise InputError("the design could not be evaluated to its end; nothing is released")
+    return found.values
