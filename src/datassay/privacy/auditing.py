@@ -29,6 +29,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
 from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
 from datassay.privacy.statistics import ReleaseKind
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Outputs = NDArray[np.float64]
 Mechanism = Callable[[object, int], object]
-RELEASES = ("private_tknn_shapley", "private_knn_shapley")
+RELEASES = ("private_tknn_shapley", "private_knn_shapley", "private_layered_shapley")
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,10 +355,11 @@ def audit(
     Parameters
     ----------
     mechanism
-        One of datassay's own: ``"private_tknn_shapley"``, ``"private_knn_shapley"``, or a kind of noise
-        (``"gaussian"``, ``"discrete gaussian"``, ``"laplace"``, ``"discrete laplace"``), played on its worst pair of
-        data sets through the public function. Or a function ``mechanism(data, trials)`` of yours that returns that many
-        independent releases, one row each; then give the neighbouring data sets ``first`` and ``second``.
+        One of datassay's own: ``"private_tknn_shapley"``, ``"private_knn_shapley"``, ``"private_layered_shapley"``
+        (for which ``neighbours`` is ``replace``), or a kind of noise (``"gaussian"``, ``"discrete gaussian"``,
+        ``"laplace"``, ``"discrete laplace"``), played on its worst pair of data sets through the public function.
+        Or a function ``mechanism(data, trials)`` of yours that returns that many independent releases, one row each;
+        then give the neighbouring data sets ``first`` and ``second``.
     epsilon, delta
         The claim.
     neighbours, sampling, release, k
@@ -411,6 +413,13 @@ def audit(
         elif mechanism == "private_knn_shapley":
             k = _checks.integer("k", k, at_least=1)
             games, claimed = _knn_games(epsilon, delta, neighbours, sampling, trials, k)
+        elif mechanism == "private_layered_shapley":
+            if sampling < 1:
+                raise InputError("private_layered_shapley claims nothing from sampling: leave it at 1")
+            relation = "replace"
+            parts = 2
+            games, claimed, faults = _layered_games(epsilon, trials, (1 - confidence) / parts)
+            checks += [*faults, *_design_faults()]
         else:
             cost = calibrate(mechanism, epsilon, delta)  # type: ignore[arg-type]
             half = (trials or 10_000) // 2
@@ -570,3 +579,89 @@ def _knn_games(
             costs = list(released.costs)
     first, second = (np.array(views[is_in])[:, None] for is_in in (True, False))
     return {"one value": _in_turns(first, second, (-np.ones(1),))}, costs
+
+
+def _layered_games(
+    epsilon: float, trials: int | None, error: float
+) -> tuple[dict[str, _Trials], list[Cost], list[str]]:
+    """One record is for or against, among many that say nothing; each of those who join them is one trial.
+
+    The promise is for every design: here it is a single large coalition that holds the record. What it can do to those
+    who join must be small because the coalition is large, which is where a learner that is not stable is found out. An
+    attacker who knows all but that record knows the values without noise, and looks at what is left.
+    """
+    from scipy.stats import gamma
+
+    from datassay.value import Design, layered_shapley
+    from datassay.value.stable import StableLogisticRegression
+
+    inside, joining, wanted = 100, 100, (trials or 4_000) // 2
+    n = inside + joining
+    model = StableLogisticRegression(kappa=1.0, lam=1.0, fit_intercept=False)
+    design = Design(
+        n, 1.0, 0.05, model.c, "hoeffding", 0, np.ones(n), (np.arange(inside),), np.ones(1, np.int64)
+    )  # fmt: skip
+    X_val, y_val = [[1.0], [-1.0]], [1, 0]
+    X = np.concatenate([[1.0], np.zeros(inside - 1), np.ones(joining)])[:, None]
+    labels = {True: np.ones(n, np.int64), False: np.append(0, np.ones(n - 1, np.int64))}
+    known = layered_shapley(model, X, labels[False], X_val, y_val, design=design, n_jobs=1).values
+    views: dict[bool, list[Outputs]] = {True: [], False: []}
+    costs: list[Cost] = []
+    for is_for, y in labels.items():
+        for _ in range(math.ceil(wanted / joining)):
+            released = private_layered_shapley(
+                model, X, y, X_val, y_val, epsilon=epsilon, design=design, predict=False, n_jobs=1
+            )
+            scale = float(released.parameters["scale"] or 1.0)
+            views[is_for].append(((released.values - known) / scale)[inside:])
+            costs = list(released.costs)
+    first, second = (np.concatenate(views[is_for])[:wanted, None] for is_for in (True, False))
+    faults = []
+    # What is left of the second is noise alone: Laplace of scale 1, the sum of whose sizes has a gamma distribution.
+    if np.abs(second).sum() < gamma.ppf(error, len(second)):
+        faults.append(f"there is less noise than claimed: {np.abs(second).mean():.3g} of it")
+    textbook = private_layered_shapley(
+        model, X, labels[True], X_val, y_val, epsilon=epsilon, design=design, constants="textbook", predict=False,
+        n_jobs=1,
+    )  # fmt: skip
+    needed = 2 * model.c * (1 / inside + 1 / (inside + 1)) / n / epsilon  # SPEC §6, by hand
+    if float(textbook.parameters["scale"] or 0.0) < needed * (1 - 1e-9):
+        faults.append("the noise is made for a smaller sensitivity than the learner has")
+    return {"one record for or against": _in_turns(first, second, (np.ones(1),))}, costs, faults
+
+
+def _design_faults() -> list[str]:
+    """Are values made of all coalitions of the design, whatever they are worth, and of no others?
+
+    With next to no noise a value is what the formula says, which is computed here once more, one fit at a time. The
+    labels are such that many coalitions do worse than guessing: leaving those out would be a choice by the data.
+    """
+    from datassay.value import layered_design
+    from datassay.value.stable import StableLogisticRegression
+
+    n = 6
+    model = StableLogisticRegression(kappa=2.0, lam=0.5)
+    design = layered_design(n, alpha=0.8, beta=0.05, c=model.c, seed=2)
+    rng = np.random.default_rng(3)
+    X, X_val = rng.normal(size=(n, 2)), rng.normal(size=(20, 2))
+    y, y_val = (X[:, 0] + rng.normal(size=n) > 0).astype(int), (X_val[:, 0] > 0).astype(int)
+
+    def utility(members: list[int]) -> float:
+        if not members:
+            return -math.log(2)
+        fitted = StableLogisticRegression(**model.get_params()).fit(X[members], y[members])
+        side = fitted.decision_function(X_val) * (1 if fitted.classes_[-1] == 1 else -1)
+        loss = np.logaddexp(0, -np.where(y_val == 1, 1, -1) * side).mean()
+        return max(-float(loss), -math.log(2))
+
+    expected = np.zeros(n)
+    for members, repeats in zip(design.members, design.repeats, strict=True):
+        before = utility(members.tolist())
+        for i in set(range(n)) - set(members.tolist()):
+            gain = utility(sorted([*members.tolist(), i])) - before
+            expected[i] += repeats * gain / (n * design.expected[len(members)])
+    released = private_layered_shapley(
+        model, X, y, X_val, y_val, epsilon=1e9, design=design, predict=False, n_jobs=1
+    ).values
+    off = float(np.abs(released - expected).max())
+    return [] if off < 1e-5 else [f"values are not those of the published design, but off by {off:.3g}"]

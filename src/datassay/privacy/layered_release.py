@@ -12,7 +12,7 @@ correlation to be expected is predicted, from public data, before anything is sp
 import json
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -379,16 +379,18 @@ def private_layered_shapley(
     paid = ask_ledger(ledger, inputs, request, cost, what, "owner, no collusion", notes)
     if paid.earlier is None:
         exact = _values(model, inputs, points, points_val, plan.design, n_jobs, progress)
-        # In units of each value's own scale, so that one mechanism of scale 1 serves all.
-        values = np.asarray(add_noise(exact / plan.scale, "laplace", 1.0), np.float64) * plan.scale
+        # In units of each value's own scale, so that one mechanism of scale 1 serves all. A value that no coalition
+        # with others enters depends on its own record alone.
+        unit = np.where(plan.scale > 0, plan.scale, 1.0)
+        noisy = np.asarray(add_noise(exact / unit, "laplace", 1.0), np.float64) * unit
+        values = np.where(plan.scale > 0, noisy, exact)
         paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
     else:
         assert paid.earlier.secret is not None
         values = np.array(json.loads(paid.earlier.secret), np.float64)
-    together = total_epsilon([Cost("laplace", 1 / epsilon, 1.0, recipients, neighbours="replace")], delta)
     notes.append(
         f"noise is independent from recipient to recipient: one faces ε = {epsilon:.3g}, {recipients} who share their "
-        f"values ε = {recipients * epsilon:.3g} (or {min(together, recipients * epsilon):.3g} at δ = {delta:g})"
+        f"values ε = {recipients * epsilon:.3g}{_accounted(cost, recipients, delta)}"
     )
     if plan.is_low:
         notes.append(plan.warning())
@@ -402,6 +404,15 @@ def private_layered_shapley(
         values, inputs.ids, "private_layered_shapley", guarantee, None, told | _told_after(plan), inputs.labels,
         tuple(notes), (cost,),
     )  # fmt: skip
+
+
+def _accounted(cost: Cost, recipients: int, delta: float) -> str:
+    """What the accountant makes of several recipients, where that is less than the sum."""
+    simple = recipients / cost.scale
+    if recipients == 1 or simple > 100:  # far beyond any use
+        return ""
+    together = total_epsilon([replace(cost, count=recipients)], delta)
+    return f" (or {together:.3g} at δ = {delta:g})" if together < simple else ""
 
 
 def _judge(plan: LayeredPlan, at_least: float | None) -> None:
