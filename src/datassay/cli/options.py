@@ -49,6 +49,59 @@ class Scale(StrEnum):
 
 
 # Options that mean the same in every command.
+class Model(StrEnum):
+    """Models by the names of the command line."""
+
+    LOGISTIC_REGRESSION = "logistic-regression"
+    STABLE_LOGISTIC_REGRESSION = "stable-logistic-regression"
+    DECISION_TREE = "decision-tree"
+    RANDOM_FOREST = "random-forest"
+    GRADIENT_BOOSTING = "gradient-boosting"
+    NAIVE_BAYES = "naive-bayes"
+    NEAREST_NEIGHBOURS = "nearest-neighbours"
+    SUPPORT_VECTORS = "support-vectors"
+
+
+def make_model(
+    name: Model | None, kappa: float | None, lam: float | None, c: float | None = None, stable_by_default: bool = False
+) -> Any:
+    """The estimator of that name; without one, logistic regression (the stable one where its constants are needed)."""
+    if name is None:
+        plain = not stable_by_default or c is not None
+        name = (
+            Model.LOGISTIC_REGRESSION if plain and kappa is None and lam is None else Model.STABLE_LOGISTIC_REGRESSION
+        )
+    if name is Model.STABLE_LOGISTIC_REGRESSION:
+        from datassay.value import StableLogisticRegression
+
+        return StableLogisticRegression(1.0 if kappa is None else kappa, 1.0 if lam is None else lam)
+    if kappa is not None or lam is not None:
+        raise InputError(f"--kappa and --lam are those of stable-logistic-regression, not of {name.value}")
+    if name is Model.LOGISTIC_REGRESSION:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+    if name is Model.DECISION_TREE:
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier()
+    if name is Model.NAIVE_BAYES:
+        from sklearn.naive_bayes import GaussianNB
+
+        return GaussianNB()
+    if name is Model.NEAREST_NEIGHBOURS:
+        from sklearn.neighbors import KNeighborsClassifier
+
+        return KNeighborsClassifier()
+    if name is Model.SUPPORT_VECTORS:
+        from sklearn.svm import SVC
+
+        return SVC()
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+    return RandomForestClassifier() if name is Model.RANDOM_FOREST else HistGradientBoostingClassifier()
+
+
 LabelOption = Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")]
 IgnoreOption = Annotated[
     str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")

@@ -24,6 +24,7 @@ from datassay.cli.options import (
     check_jobs,
     draw,
     load_table,
+    make_model,
     reading_options,
     refuse_inputs,
 )
@@ -41,6 +42,8 @@ Examples:
 --budget-epsilon 2 --budget-delta 1e-5 --owners owners/
 
   datassay private-value census --split 0.9
+
+  datassay private-value people.csv --validation public.csv --label income --method layered-shapley --at-least 0.5
 """
 
 
@@ -49,6 +52,7 @@ class Method(StrEnum):
 
     TKNN_SHAPLEY = "tknn-shapley"
     KNN_SHAPLEY = "knn-shapley"
+    LAYERED_SHAPLEY = "layered-shapley"
 
 
 class Neighbours(StrEnum):
@@ -65,6 +69,20 @@ class Release(StrEnum):
     PAPER = "paper"
 
 
+class Noise(StrEnum):
+    """Where the scale of noise comes from."""
+
+    CERTIFIED = "certified"
+    PAPER = "paper"
+
+
+class Constants(StrEnum):
+    """How far a record can move the learner."""
+
+    SHARP = "sharp"
+    TEXTBOOK = "textbook"
+
+
 def private_value(
     data: Annotated[str, typer.Argument(help="The private records: a CSV or Parquet file, or the name of a data set.")],
     label: LabelOption = None,
@@ -78,8 +96,11 @@ def private_value(
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Promise ε: smaller is more private.")] = 1.0,
     delta: Annotated[float, typer.Option("--delta", "-d", help="Promise δ: keep it well below 1/N.")] = 1e-5,
     neighbours: Annotated[
-        Neighbours, typer.Option(help="What ε is about: one record added or removed, or one replaced.")
-    ] = Neighbours.ADD_REMOVE,
+        Neighbours | None,
+        typer.Option(
+            help="What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley)."
+        ),
+    ] = None,
     sampling: Annotated[
         float, typer.Option(help="Chance with which a record is counted at a validation point; less needs less noise.")
     ] = 1.0,
@@ -102,6 +123,31 @@ def private_value(
     ] = None,
     classes: Annotated[
         int | None, typer.Option(help="Number of classes, if the public records do not have all of them.")
+    ] = None,
+    kappa: Annotated[
+        float | None, typer.Option(help="For layered-shapley: PUBLIC bound on the length of a record's features (1).")
+    ] = None,
+    lam: Annotated[float | None, typer.Option(help="For layered-shapley: strength of the penalty (1).")] = None,
+    alpha: Annotated[float | None, typer.Option(help="For layered-shapley: sampling error allowed (0.1).")] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="For layered-shapley: chance of a larger sampling error (0.05).")
+    ] = None,
+    noise: Annotated[
+        Noise | None, typer.Option(help="For layered-shapley: certified, or as published (which no proof supports).")
+    ] = None,
+    constants: Annotated[
+        Constants | None,
+        typer.Option(help="For layered-shapley: stability on this validation set, or textbook."),
+    ] = None,
+    recipients: Annotated[
+        int | None, typer.Option(help="For layered-shapley: say what so many colluding recipients face (10).")
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(help="For layered-shapley: refuse, with nothing spent, below this predicted rank correlation."),
+    ] = None,
+    pilot: Annotated[
+        Path | None, typer.Option(help="For layered-shapley: PUBLIC file of records to predict the quality from.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to ask before noise is drawn; made if new, with --budget-epsilon.")
@@ -137,21 +183,32 @@ def private_value(
         results.check_figure(plot)
     if owners is not None:
         results.check_new_folder(owners)
-    refuse_inputs([output, plot, owners, ledger], [data, None if validation is None else str(validation)])
+    public_files = [None if path is None else str(path) for path in (validation, pilot)]
+    refuse_inputs([output, plot, owners, ledger], [data, *public_files])
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the public records")
     if validation is None and split is None:
         raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
     check_jobs(jobs)
+    kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
     reading = reading_options(ignore, categorical, text, missing, scale)
     private, public = _tables(data, validation, split, seed, label, id, reading)
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
-    given = {"tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k}
-    promise = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours.value, "sampling": sampling}
+    given = {
+        "tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k, "kappa": kappa,
+        "lam": lam, "alpha": alpha, "beta": beta, "noise": noise, "constants": constants, "recipients": recipients,
+        "at_least": at_least, "pilot": pilot,
+    }  # fmt: skip
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind.value, "sampling": sampling}
     new = ledger is not None and not ledger.exists()
-    book = _ledger(ledger, budget_epsilon, budget_delta, delta, neighbours)
+    book = _ledger(ledger, budget_epsilon, budget_delta, delta, kind)
     try:
-        values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
+        if method is Method.LAYERED_SHAPLEY:
+            values = _run_layered(
+                private, public, given, metric, promise | {"ledger": book}, run | {"seed": seed}, quiet
+            )
+        else:
+            values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
     except InputError:
         if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
             book.path.unlink(missing_ok=True)
@@ -226,6 +283,7 @@ def _ledger(path: Path | None, epsilon: float | None, delta: float | None, promi
 APPLIES = {
     Method.TKNN_SHAPLEY: {"tau", "release", "geometry", "classes"},
     Method.KNN_SHAPLEY: {"k"},
+    Method.LAYERED_SHAPLEY: {"kappa", "lam", "alpha", "beta", "noise", "constants", "recipients", "at_least", "pilot"},
 }
 
 
@@ -240,9 +298,7 @@ def _run(
 ) -> "PrivateValues":
     import datassay as da
 
-    for name, option in given.items():
-        if option is not None and name not in APPLIES[method]:
-            raise InputError(f"--{name} does not apply to {method.value}")
+    _check_applies(method, given)
     arguments: dict[str, Any] = {**promise, **run}
     if method is Method.KNN_SHAPLEY:
         arguments |= {"metric": metric or "euclidean", "k": 5 if given["k"] is None else given["k"]}
@@ -258,3 +314,54 @@ def _run(
         arguments["release"] = given["release"].value
     arguments |= {"geometry": bool(given["geometry"]), "n_classes": given["classes"]}
     return da.private_tknn_shapley(private, X_val=public, **arguments)
+
+
+def _check_applies(method: Method, given: dict[str, Any]) -> None:
+    for name, option in given.items():
+        if option is not None and name not in APPLIES[method]:
+            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
+
+
+def _run_layered(
+    private: "Table",
+    public: "Table",
+    given: dict[str, Any],
+    metric: Metric | None,
+    promise: dict[str, Any],
+    run: dict[str, Any],
+    quiet: bool,
+) -> "PrivateValues":
+    """Say what to expect, from public records alone; then release."""
+    import warnings
+
+    import datassay as da
+    from datassay.data import read_table
+
+    _check_applies(Method.LAYERED_SHAPLEY, given)
+    if metric is not None:
+        raise InputError("--metric does not apply to layered-shapley")
+    if promise["neighbours"] != "replace":
+        raise InputError("layered-shapley promises its ε for one record replaced: --neighbours replace")
+    if promise["sampling"] != 1:
+        raise InputError("--sampling does not apply to layered-shapley")
+    model = make_model(None, given["kappa"], given["lam"], stable_by_default=True)
+    arguments: dict[str, Any] = {"epsilon": promise["epsilon"], "n_jobs": run["n_jobs"], "seed": run["seed"]}
+    for name in ("alpha", "beta", "noise", "constants"):
+        if given[name] is not None:
+            arguments[name] = given[name]
+    if given["pilot"] is not None:
+        arguments["pilot"] = read_table(given["pilot"], like=public)
+    plan = da.plan_private_layered(model, len(private), public, **arguments)
+    if not quiet:
+        typer.echo(f"Before anything is spent: {plan}.", err=True)
+        if plan.is_low:
+            typer.echo(f"Warning: {plan.warning()}.", err=True)
+    for name in ("recipients", "at_least"):
+        if given[name] is not None:
+            arguments[name] = given[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", da.LowUtilityWarning)  # it was said above
+        return da.private_layered_shapley(
+            model, private, X_val=public, delta=promise["delta"], ledger=promise["ledger"], progress=run["progress"],
+            **arguments,
+        )  # fmt: skip

@@ -16,6 +16,7 @@ from datassay.cli.options import (
     MemoryOption,
     Metric,
     Missing,
+    Model,
     QuietOption,
     Scale,
     Text,
@@ -25,6 +26,7 @@ from datassay.cli.options import (
     column_list,
     draw,
     load_table,
+    make_model,
     reading_options,
     refuse_inputs,
 )
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     from datassay.data import Table
     from datassay.results import Values
-    from datassay.value import Tuning
+    from datassay.value import Estimate, Tuning
 
 EXAMPLES = """
 Examples:
@@ -45,6 +47,11 @@ Examples:
   datassay value people.csv --label income --id person --split 0.8 --method tknn-shapley --tau auto
 
   datassay value census --truth label_error
+
+  datassay value train.csv --validation val.csv --label y --method data-shapley --model logistic-regression
+
+  datassay value sales.csv --label churn --split 0.7 --method data-shapley --model random-forest --group-by owner \
+--max-seconds 600 --cache sales.utilities -o owners.parquet
 """
 
 
@@ -58,6 +65,12 @@ class Method(StrEnum):
     SELF_SHAPLEY = "self-shapley"
     WAKA = "waka"
     SELF_WAKA = "self-waka"
+    DATA_SHAPLEY = "data-shapley"
+    DATA_BANZHAF = "data-banzhaf"
+    BETA_SHAPLEY = "beta-shapley"
+    LEAVE_ONE_OUT = "leave-one-out"
+    DATA_OOB = "data-oob"
+    LAYERED_SHAPLEY = "layered-shapley"
 
 
 class Utility(StrEnum):
@@ -73,6 +86,23 @@ class Variant(StrEnum):
     SIGNED = "signed"
     REMOVAL = "removal"
     ADDITION = "addition"
+
+
+class Sampling(StrEnum):
+    """How orders of records are drawn."""
+
+    AUTO = "auto"
+    PLAIN = "plain"
+    ANTITHETIC = "antithetic"
+    STRATIFIED = "stratified"
+    EXACT = "exact"
+
+
+class Bound(StrEnum):
+    """How many coalitions a promise takes."""
+
+    HOEFFDING = "hoeffding"
+    BERNSTEIN = "bernstein"
 
 
 def value(
@@ -114,6 +144,60 @@ def value(
     tolerance: Annotated[
         float | None, typer.Option(help="Allow values to be off by as much, for speed; exact without.")
     ] = None,
+    model: Annotated[
+        Model | None,
+        typer.Option(
+            help="For the methods that fit a model (data-shapley and those after it): which (logistic-regression)."
+        ),
+    ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(help="A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss."),
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Column that names the owner of a record: value owners instead of records.")
+    ] = None,
+    max_coalitions: Annotated[
+        int | None, typer.Option(help="Stop after so many model fits (10,000 if no other limit is given).")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after so much time.")] = None,
+    max_width: Annotated[float | None, typer.Option(help="Stop when every interval is narrower than this.")] = None,
+    sampling: Annotated[
+        Sampling | None, typer.Option(help="How orders are drawn; exact visits every coalition of a few owners.")
+    ] = None,
+    truncation: Annotated[
+        float | None, typer.Option(help="Follow an order only until the score is within this of everybody's.")
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="For layered-shapley: the error allowed (0.1). For beta-shapley: its alpha (16)."),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="For layered-shapley: the chance of a larger error (0.05). For beta-shapley: its beta (1)."),
+    ] = None,
+    c: Annotated[
+        float | None,
+        typer.Option("--c", help="For layered-shapley: a record adds at most c/k to k others."),
+    ] = None,
+    bound: Annotated[
+        Bound | None, typer.Option(help="For layered-shapley: coalitions as published, or fewer for the same promise.")
+    ] = None,
+    design: Annotated[
+        Path | None,
+        typer.Option(help="For layered-shapley: file of the drawn coalitions; read if it exists, else written."),
+    ] = None,
+    kappa: Annotated[
+        float | None,
+        typer.Option(help="For stable-logistic-regression: bound on a record's length (1)."),
+    ] = None,
+    lam: Annotated[
+        float | None, typer.Option(help="For stable-logistic-regression: strength of the penalty (1).")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="File that keeps scores by coalition; a run cut short goes on from it.")
+    ] = None,
+    convergence: Annotated[Path | None, typer.Option(help="Draw how estimates converged: .svg, .png or .pdf.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
@@ -126,7 +210,7 @@ def value(
         str | None,
         typer.Option(help="A true/false column, not used as a feature: how well do low values find it?"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of --split.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of --split, and of coalitions that are drawn.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write values here: .parquet, .csv or .json.")
     ] = None,
@@ -145,9 +229,10 @@ def value(
 
     if output is not None:
         results.check_output(output)
-    if plot is not None:
-        results.check_figure(plot)
-    refuse_inputs([output, plot], [data, None if validation is None else str(validation)])
+    for figure in (plot, convergence):
+        if figure is not None:
+            results.check_figure(figure)
+    refuse_inputs([output, plot, convergence, design, cache], [data, None if validation is None else str(validation)])
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the validation records")
     check_jobs(jobs)
@@ -160,7 +245,9 @@ def value(
         known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
         aside = [name for name in aside if name in known or name not in beside]
     reading = reading_options(ignore, categorical, text, missing, scale)
-    reading["ignore"] = [*aside, *([] if truth is None else [truth])]
+    reading["ignore"] = [*aside, *(name for name in (truth, group_by) if name is not None and name not in aside)]
+    if truth is not None and group_by is not None:
+        raise InputError("--truth is about records, and --group-by values owners: leave one of them out")
     train = load_table(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
@@ -175,20 +262,41 @@ def value(
     else:
         how = f"Validated on the other records of {train.name}, each in turn."
     marked = None if truth is None else _marked(train, truth)
-    given = {"k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "variant": variant}
+    given: dict[str, Any] = {
+        "k": k,
+        "tau": tau,
+        "metric": metric,
+        "utility": utility,
+        "balance": balance,
+        "variant": variant,
+    }
     given["tolerance"] = tolerance
-    values, tuned = _run(
-        method,
-        train,
-        held_out,
-        given,
-        {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()},
-    )
+    given |= {
+        "model": model, "scoring": scoring, "group_by": group_by, "max_coalitions": max_coalitions,
+        "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling, "truncation": truncation,
+        "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design, "kappa": kappa, "lam": lam,
+        "cache": cache, "convergence": convergence,
+    }  # fmt: skip
+    run: dict[str, Any] = {"n_jobs": jobs, "progress": not quiet and sys.stderr.isatty()}
+    tuned: Tuning | None = None
+    if method in BY_MODEL:
+        values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
+    else:
+        values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
     if split is not None:
         values = replace(values, seed=seed)
     if output is not None:
         values.save(output)
     draw(values.plot, plot)
+    if convergence is not None:
+        if getattr(values, "history", None) is None:
+            typer.echo(f"Not written: {convergence}, since there is no convergence to draw.", err=True)
+            convergence = None
+        else:
+            draw(values.plot_convergence, convergence)  # type: ignore[attr-defined]
+    interrupted = getattr(values, "stopped", None) == "interrupted"
+    if quiet and interrupted:
+        raise typer.Exit(130)
     if quiet:
         return
     if tuned is not None:
@@ -199,9 +307,11 @@ def value(
         inverted = results.high_is_suspicious(values)
         found = detect_errors(-values.values if inverted else values, marked)
         typer.echo(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
-    for written in (output, plot):
+    for written in (output, plot, convergence, design):
         if written is not None:
             typer.echo(f"Written: {written}")
+    if interrupted:
+        raise typer.Exit(130)
 
 
 value.__doc__ = f"{value.__doc__}\n{EXAMPLES}"
@@ -226,6 +336,16 @@ APPLIES = {
     Method.WAKA: {"k", "tau", "variant", "tolerance", "balance", "validation"},
     Method.SELF_WAKA: {"k", "tolerance"},
 }
+_FITS = {"model", "scoring", "group_by", "kappa", "lam", "cache"}
+_STOPS = {"max_coalitions", "max_seconds", "max_width", "convergence"}
+BY_MODEL = {
+    Method.DATA_SHAPLEY: {*_FITS, *_STOPS, "sampling", "truncation"},
+    Method.DATA_BANZHAF: {*_FITS, *_STOPS, "sampling"},
+    Method.BETA_SHAPLEY: {*_FITS, *_STOPS, "sampling", "truncation", "alpha", "beta"},
+    Method.LEAVE_ONE_OUT: _FITS,
+    Method.DATA_OOB: {*_STOPS, "model", "group_by", "kappa", "lam"},
+    Method.LAYERED_SHAPLEY: {*_FITS, "alpha", "beta", "c", "bound", "design"},
+}
 SELF = (Method.SELF_SHAPLEY, Method.SELF_WAKA)
 
 
@@ -235,9 +355,7 @@ def _run(
     """Call the method with the options given, tuning k or tau where asked."""
     import datassay as da
 
-    for name, option in given.items():
-        if option is not None and name != "metric" and name not in APPLIES[method]:
-            raise InputError(f"--{name} does not apply to {method.value}")
+    _check_applies(method, given, APPLIES[method] | {"metric"})
     if held_out is not None and method in SELF:
         raise InputError(f"{method.value} values records for themselves: leave out --validation and --split")
     metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
@@ -269,3 +387,73 @@ def _run(
             arguments[name] = given[name]
     values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)
     return values, tuned
+
+
+def _check_applies(method: Method, given: dict[str, Any], allowed: set[str]) -> None:
+    for name, option in given.items():
+        if option is not None and name not in allowed:
+            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
+
+
+def _run_model(
+    method: Method,
+    train: "Table",
+    held_out: "Table | None",
+    given: dict[str, Any],
+    run: dict[str, Any],
+    quiet: bool,
+) -> "Estimate":
+    """Call a method that fits a model, with the options given."""
+    import datassay as da
+
+    _check_applies(method, given, BY_MODEL[method])
+    if method is Method.DATA_OOB:
+        if held_out is not None:
+            raise InputError("data-oob needs no validation records: leave out --validation and --split")
+    elif held_out is None:
+        raise InputError(
+            f"{method.value} scores a model: name validation records with --validation, or use --split 0.8"
+        )
+    estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method is Method.LAYERED_SHAPLEY)
+    arguments: dict[str, Any] = dict(run)
+    for name in ("scoring", "max_seconds", "max_width", "truncation", "alpha", "beta", "cache"):
+        if given[name] is not None:
+            arguments[name] = given[name]
+    for name in ("sampling", "bound"):
+        if given[name] is not None:
+            arguments[name] = given[name].value
+    if given["max_coalitions"] is not None:
+        arguments["max_bags" if method is Method.DATA_OOB else "max_coalitions"] = given["max_coalitions"]
+    if given["group_by"] is not None:
+        arguments["groups"] = given["group_by"]
+    if method is not Method.DATA_OOB:
+        arguments["X_val"] = held_out
+    if method is Method.LAYERED_SHAPLEY:
+        _layered_arguments(arguments, estimator, train, given, quiet)
+    values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
+    return values
+
+
+def _layered_arguments(
+    arguments: dict[str, Any], estimator: Any, train: "Table", given: dict[str, Any], quiet: bool
+) -> None:
+    """Draw or read the design, and say what it takes before it starts."""
+    import numpy as np
+
+    import datassay as da
+    from datassay.value import assumed_c
+
+    n = len(train) if given["group_by"] is None else len(np.unique(train[given["group_by"]]))
+    promise = {name: arguments.pop(name) for name in ("alpha", "beta", "bound") if name in arguments}
+    path = given["design"]
+    if path is not None and path.exists():
+        if promise or given["c"] is not None:
+            raise InputError(f"{path} holds a design already, with its own --alpha, --beta, --c and --bound")
+        arguments["design"] = da.load_design(path)
+    else:
+        drawn = da.layered_design(n, c=assumed_c(estimator, given["c"]), seed=arguments["seed"], **promise)
+        arguments["design"] = drawn
+        if path is not None:
+            drawn.save(path)
+    if not quiet:
+        typer.echo(arguments["design"].summary(), err=True)

@@ -18,7 +18,7 @@ from datassay.value.knn import (
     self_shapley,
     shapley_total,
 )
-from datassay.value.layered import Bound, Design, LayeredValues, layered_design, layered_shapley, load_design
+from datassay.value.layered import Bound, Design, LayeredValues, assumed_c, layered_design, layered_shapley, load_design
 from datassay.value.semivalues import (
     Sampling,
     beta_shapley,
@@ -48,6 +48,7 @@ __all__ = [
     "StableLogisticRegression",
     "Tuning",
     "Weights",
+    "assumed_c",
     "balance_weights",
     "beta_shapley",
     "chance_of_fewer",

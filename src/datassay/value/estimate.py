@@ -119,14 +119,14 @@ class Estimate(Values):
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""
         from datassay._errors import InputError
 
-        if self.history is None or len(self.history["coalitions"]) < 2:
+        if self.history is None:
             raise InputError(f"there is no convergence to draw: {STOPS[self.stopped]}")
         if ax is None:
             ax = new_axes(7, 4)
         check_axes(ax)
         at = self.history["coalitions"]
-        ax.plot(at, self.history["widest"], color="#aa3377", label="widest interval (±)")
-        ax.plot(at, self.history["median"], color="#4477aa", label="median interval (±)")
+        ax.plot(at, self.history["widest"], ".-", color="#aa3377", label="widest interval (±)")
+        ax.plot(at, self.history["median"], ".-", color="#4477aa", label="median interval (±)")
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel("coalitions")

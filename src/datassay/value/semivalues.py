@@ -9,7 +9,7 @@ coalition takes a model fit, so coalitions are sampled: in orders along which th
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any, Literal
 
@@ -57,6 +57,7 @@ class Rules:
     n_jobs: int | None
     cache: object | None
     progress: Progress
+    by_default: bool = False
 
 
 def _rules(
@@ -76,7 +77,8 @@ def _rules(
         max_seconds = _checks.number("max_seconds", max_seconds, above=0)
     if max_width is not None:
         max_width = _checks.number("max_width", max_width, above=0)
-    if max_coalitions is None and max_seconds is None and max_width is None:
+    by_default = max_coalitions is None and max_seconds is None and max_width is None
+    if by_default:
         max_coalitions = default
     return Rules(
         max_coalitions,
@@ -87,6 +89,7 @@ def _rules(
         n_jobs,
         cache,
         progress,
+        by_default,
     )
 
 
@@ -370,8 +373,7 @@ def data_shapley(
         seed=rules.seed, ids=ids,
     )  # fmt: skip
     n = game.n_players
-    weights = np.ones(n)
-    return _byorders_of(game, "data_shapley", rules, sampling, truncation, weights, _by_size(np.full(n, 1 / n)), {})
+    return _by_orders(game, "data_shapley", rules, sampling, truncation, np.full(n, 1 / n), {})
 
 
 def beta_shapley(
@@ -430,41 +432,44 @@ def beta_shapley(
     n = game.n_players
     chance = betabinom.pmf(np.arange(n), n - 1, beta, alpha)
     told: dict[str, Parameter] = {"alpha": alpha, "beta": beta}
-    return _byorders_of(game, "beta_shapley", rules, sampling, truncation, n * chance, _by_size(chance), told)
+    return _by_orders(game, "beta_shapley", rules, sampling, truncation, chance, told)
 
 
-def _by_size(chance: Floats) -> Floats:
-    """The weight of one coalition of each size, from the chance of the size."""
-    n = len(chance)
-    return np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])
-
-
-def _byorders_of(
+def _by_orders(
     game: ModelGame,
     method: str,
     rules: Rules,
     sampling: Sampling,
     truncation: float | None,
-    weights: Floats,
-    by_size: Floats,
+    chance: Floats,
     told: dict[str, Parameter],
 ) -> Estimate:
-    """Estimate from orders, the contribution at each place weighed; or enumerate."""
+    """Estimate from orders, or enumerate; ``chance`` is that of each size of the coalition that a player joins."""
     _checks.choice("sampling", sampling, SAMPLINGS)
     if truncation is not None:
         truncation = _checks.number("truncation", truncation, at_least=0)
     n = game.n_players
     small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
     if sampling == "exact" or (sampling == "auto" and small and truncation is None):
-        return _enumerated(game, method, rules, by_size, told)
-    sampling = "antithetic" if sampling == "auto" else sampling
-    told = told | {"sampling": sampling, "truncation": truncation}
-    run = Run(game, rules)
-    # The last places count for nothing where their weight is next to nothing.
+        return _enumerated(game, method, rules, chance, told)
+    # The last places of an order count for nothing where their weight is next to nothing.
+    weights = n * chance  # in an order every size is as likely
     length = n - int(np.argmax(np.cumsum(weights[::-1]) > 1e-12 * n))
-    nobody = np.zeros(n, np.bool_)
-    every = {"plain": 1, "antithetic": 2, "stratified": min(STRATA, n)}[sampling]
     limit = rules.max_coalitions
+    if limit is not None and rules.by_default:
+        limit = max(limit, 2 * length)
+    if sampling == "auto":
+        sampling = "plain" if limit is not None and truncation is None and limit < 4 * length else "antithetic"
+    every = {"plain": 1, "antithetic": 2, "stratified": min(STRATA, n)}[sampling]
+    if limit is not None and truncation is None and limit < 2 * every * length:
+        raise InputError(
+            f"max_coalitions={limit:,} is not enough for two draws of {every} {sampling} orders of {n:,} players, "
+            f"{2 * every * length:,} coalitions; allow more, value owners (groups), or cut orders short (truncation)"
+        )
+    told = told | {"sampling": sampling, "truncation": truncation}
+    rules = replace(rules, max_coalitions=limit)
+    run = Run(game, rules)
+    nobody = np.zeros(n, np.bool_)
     known = limit if truncation is None else None
     draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
 
@@ -516,7 +521,7 @@ def orders_of(n: int, sampling: str, seed: int, draw: int) -> list[NDArray[np.in
     return [order]
 
 
-def _enumerated(game: ModelGame, method: str, rules: Rules, by_size: Floats, told: dict[str, Parameter]) -> Estimate:
+def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told: dict[str, Parameter]) -> Estimate:
     """All coalitions, once each: exact values."""
     n = game.n_players
     if n > LARGEST_ENUMERATION:
@@ -542,6 +547,7 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, by_size: Floats, tol
     run.failures -= 1  # nobody at all is no failure
     run.stopped = "exact"
     size = np.array([bits.bit_count() for bits in range(2**n)])
+    by_size = np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])  # of one coalition
     values = np.empty(n)
     for i in range(n):
         without = codes[(codes >> i & 1) == 0]
@@ -600,7 +606,8 @@ def data_banzhaf(
     n = game.n_players
     small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
     if sampling == "exact" or (sampling == "auto" and small):
-        return _enumerated(game, "data_banzhaf", rules, np.full(n, 0.5 ** (n - 1)), {})
+        halves = np.array([math.comb(n - 1, k) * 0.5 ** (n - 1) for k in range(n)])
+        return _enumerated(game, "data_banzhaf", rules, halves, {})
     run, limit, at_once = Run(game, rules), rules.max_coalitions, 32
 
     def members(draw: int) -> NDArray[np.bool_]:
@@ -715,8 +722,6 @@ def leave_one_out(
     run.stopped = "exact"
     result = run.result(game.full - np.concatenate(found), "leave_one_out", {})
     parameters = {name: value for name, value in result.parameters.items() if name != "max_coalitions"}
-    from dataclasses import replace
-
     return replace(result, parameters=parameters)
 
 
@@ -811,9 +816,7 @@ def data_oob(
     result = run.result(values, "data_oob", told, shown, shown)
     if shown is not None:
         errors = half / np.array([quantile(rules.confidence, k - 1) for k in seen])
-        from dataclasses import replace
-
-        result = replace(result, errors=errors)
+            result = replace(result, errors=errors)
     return _without_validation(result)
 
 
@@ -831,8 +834,6 @@ def _oob_half_width(total: Floats, squares: Floats, seen: Floats, confidence: fl
 
 
 def _without_validation(result: Estimate) -> Estimate:
-    from dataclasses import replace
-
     skip = ("empty", "full", "n_validation", "scoring", "max_coalitions")
     kept: dict[str, Any] = {name: value for name, value in result.parameters.items() if name not in skip}
     return replace(result, parameters=kept)
