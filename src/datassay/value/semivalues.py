@@ -816,7 +816,7 @@ def data_oob(
     result = run.result(values, "data_oob", told, shown, shown)
     if shown is not None:
         errors = half / np.array([quantile(rules.confidence, k - 1) for k in seen])
-            result = replace(result, errors=errors)
+        result = replace(result, errors=errors)
     return _without_validation(result)
 
 
