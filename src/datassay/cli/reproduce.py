@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from datassay._errors import InputError
+from datassay.cli.options import draw
 
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="What to reproduce; without it, list what there is.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the Parquet files; DATASSAY_DATA if left out.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw it, where there is a figure: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Redo a published table and put our numbers beside the published ones.
 
@@ -28,7 +30,10 @@ def reproduce(
     from datassay.data import FOLDER_VARIABLE
     from datassay.evaluate import list_reproductions
     from datassay.evaluate import reproduce as redo
+    from datassay.results import check_figure
 
+    if figure is not None:
+        check_figure(figure)
     console = Console()
     if name is None:
         listing = Table("name", "what it redoes", box=None)
@@ -52,5 +57,10 @@ def reproduce(
         table.add_row(cell.row, cell.column, *published, f"{cell.ours:.4g}", mark)
     console.print(table)
     console.print(f"{result.finding}.")
+    if figure is not None and result.draw is None:
+        console.print(f"There is no figure of {name}; nothing was drawn.")
+    elif figure is not None and result.draw is not None:
+        draw(result.draw, figure)
+        console.print(f"Written: {figure}")
     if not result.holds:
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from datassay.evaluate.detection import detect_errors
 from datassay.privacy import private_knn_shapley, private_tknn_shapley
 from datassay.results import Values
 from datassay.value import knn_loo, knn_shapley, self_shapley, self_waka, tknn_shapley, waka
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -47,19 +51,20 @@ class Cell:
 
 @dataclass(frozen=True)
 class Redone:
-    """What came out: the numbers, what they say, and whether the published result holds."""
+    """What came out: the numbers, what they say, whether the published result holds, and a figure if there is one."""
 
     cells: tuple[Cell, ...]
     finding: str
     holds: bool
+    draw: "Callable[[Axes], Axes] | None" = None
 
 
 @dataclass(frozen=True)
 class Reproduction(Redone):
     """A published result, redone."""
 
-    name: str
-    title: str
+    name: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def reproduce(name: str) -> Reproduction:
         raise InputError(f"there is no reproduction {name!r}; there are {', '.join(REPRODUCTIONS)}")
     entry = REPRODUCTIONS[name]
     redone = entry.run()
-    return Reproduction(redone.cells, redone.finding, redone.holds, name, entry.title)
+    return Reproduction(redone.cells, redone.finding, redone.holds, redone.draw, name, entry.title)
 
 
 # SPEC §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).

@@ -345,7 +345,7 @@ def make_model_game(
     evaluator = _evaluator(
         model, known, scorer, inputs, points, points_val, owner, empty, on_failure, _checks_bool("fast", fast)
     )
-    if isinstance(evaluator, LogisticModels):
+    if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -531,8 +531,9 @@ def _evaluator(
         "neg_log_loss": kernels.LOG_LOSS,
         CLIPPED: kernels.CLIPPED_LOG_LOSS,
     }
-    problem = _as_logistic(model) if fast and scoring in kinds and inputs.n_classes == 2 else None
-    if problem is not None and points.shape[1] <= LARGEST_KERNEL:
+    ours = fast or is_stable(model)  # the stable learner has no other solver
+    problem = _as_logistic(model) if ours and scoring in kinds and inputs.n_classes == 2 else None
+    if problem is not None and (problem.per_record or points.shape[1] <= LARGEST_KERNEL):
         prepared, prepared_val = problem.prepare(points), problem.prepare(points_val)
         ridge = np.full(prepared.shape[1], problem.penalty)
         if problem.free_intercept:

@@ -13,6 +13,7 @@ from datassay._jit import kernel
 
 ACCURACY, LOG_LOSS, CLIPPED_LOG_LOSS = 0, 1, 2
 SETS, CHAIN, JOINED = 0, 1, 2
+SMALL = 1e-13  # what of a record may be left out of the span of others, in parts of its length
 LARGEST_LOSS = 36.04365338911715  # scikit-learn's: minus the logarithm of the spacing of float64 at 1
 
 
@@ -153,6 +154,58 @@ def _gradient_norm(X, sign, rows, m, ridge, factor, w, margin, gradient):
 
 
 @kernel
+def _span(X, rows, m, basis, inside):
+    """An orthonormal basis of the span of these rows (Gram and Schmidt, twice), their coordinates; its dimension."""
+    d = X.shape[1]
+    rank = 0
+    for i in range(m):
+        x = X[rows[i]]
+        left = basis[rank]
+        for j in range(d):
+            left[j] = x[j]
+        for j in range(m):
+            inside[i, j] = 0.0
+        for _ in range(2):
+            for r in range(rank):
+                part = _dot(left, basis[r])
+                inside[i, r] += part
+                for j in range(d):
+                    left[j] -= part * basis[r, j]
+        size = math.sqrt(_dot(left, left))
+        if size > SMALL * math.sqrt(_dot(x, x)):
+            for j in range(d):
+                left[j] /= size
+            inside[i, rank] = size
+            rank += 1
+    return rank
+
+
+@kernel
+def _in_span(X, sign, rows, m, ridge, factor, start, tolerance, w, space):
+    """The minimiser for fewer records than features, all features penalised alike: it lies in the records' span."""
+    d = X.shape[1]
+    basis, inside = np.empty((m + 1, d)), np.empty((m, m))
+    rank = _span(X, rows, m, basis, inside)
+    here, signs = np.empty((m, max(rank, 1))), np.empty(m)
+    for i in range(m):
+        signs[i] = sign[rows[i]]
+        for r in range(max(rank, 1)):
+            here[i, r] = inside[i, r] if rank else 0.0
+    size = here.shape[1]
+    first, found = np.zeros(size), np.empty(size)
+    for r in range(rank):
+        first[r] = _dot(basis[r], start)
+    norm = _newton(
+        here, signs, np.arange(m), m, ridge[:size], factor, first, tolerance, found, np.empty((size + 3, size)), space
+    )
+    for j in range(d):
+        w[j] = 0.0
+        for r in range(rank):
+            w[j] += found[r] * basis[r, j]
+    return norm + 2 * SMALL * m * math.sqrt(_dot(X[rows[0]], X[rows[0]]))
+
+
+@kernel
 def _score(X_val, sign_val, w, kind):
     total = 0.0
     for t in range(len(sign_val)):
@@ -182,7 +235,10 @@ def _utility(X, sign, rows, m, X_val, sign_val, ridge, per_record, needs_both, s
         if not both:
             return math.nan
     factor = float(m) if per_record else 1.0
-    norm = _newton(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, work, margin)
+    if per_record and 2 * m <= X.shape[1]:
+        norm = _in_span(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, margin)
+    else:
+        norm = _newton(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, work, margin)
     # Not solved, which a well-posed problem always is. Where stability is promised, so is the tolerance.
     if not norm <= (tolerance if per_record else max(1e3 * tolerance, 1e-6)) * m:
         return math.nan

@@ -153,7 +153,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Say what is wrong with a parameter, if anything is."""
         _checks.number("kappa", self.kappa, above=0)
         _checks.number("lam", self.lam, above=0)
-        _checks.number("tol", self.tol, at_least=1e-12, at_most=1e-3)
+        _checks.number("tol", self.tol, at_least=1e-11, at_most=1e-3)
         _checks.number("intercept_scaling", self.intercept_scaling, above=0)
 
     @property

@@ -1,0 +1,102 @@
+"""Data Shapley of a model that is fitted again and again: against pyDVL, with the same orders cut short alike."""
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import datassay as da
+from bench_values import gaussian
+from common import Row, ask_peer
+from datassay.value.coalitions import Task, evaluate, make_model_game
+from datassay.value.estimate import Estimate
+from datassay.value.semivalues import orders_of
+
+JOBS = 2
+RTOL = 0.01
+
+
+def truncation_of(full: float) -> float:
+    """What pyDVL calls close: np.allclose with this relative tolerance."""
+    return RTOL * abs(full) + 1e-8
+
+
+def coalitions_for(model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray, fast: bool) -> tuple[int, int, float]:
+    """Coalitions along these orders, the limit that ends after exactly these, and where they are cut; starts workers.
+
+    Orders are cut short where the score says so, and data_shapley counts coalitions, not orders.
+    """
+    game = make_model_game(
+        model, *data, scoring=None, groups=None, empty=0.0, on_failure="empty", fast=fast, seed=0, ids=None
+    )
+    nobody, truncation = np.zeros(orders.shape[1], np.bool_), truncation_of(game.full)
+    tasks = (Task("chain", nobody, order, truncation) for order in orders)
+    ends = np.cumsum([len(answer.utilities) for answer in evaluate(game, tasks, n_jobs=JOBS)])
+    draws = np.arange(1, len(orders) + 1)
+    with_one_more = ends * (draws + 1) / draws
+    limit = math.ceil(with_one_more[-1]) - 1
+    assert (with_one_more[1:-1] <= limit).all(), "no limit ends after exactly these orders"
+    return int(ends[-1]), limit, truncation
+
+
+def ours(model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray, fast: bool) -> tuple[float, Estimate]:
+    """Seconds and values from exactly these orders, the workers started before."""
+    coalitions, limit, truncation = coalitions_for(model, data, orders, fast)
+    start = time.perf_counter()
+    values = da.data_shapley(
+        model, *data, sampling="plain", truncation=truncation, max_coalitions=limit, empty=0.0, fast=fast, n_jobs=JOBS
+    )
+    seconds = time.perf_counter() - start
+    assert values.coalitions == coalitions
+    return seconds, values
+
+
+def agree(values: Estimate, theirs: np.ndarray) -> tuple[float, float]:
+    """The largest difference in standard errors of ours, and the correlation; an error where they are too far apart."""
+    assert values.errors is not None
+    apart = float((np.abs(values.values - theirs) / values.errors).max())
+    alike = float(np.corrcoef(values.values, theirs)[0, 1])
+    if apart > 3 or alike < 0.99:
+        raise AssertionError(f"values differ: by up to {apart:.2g} standard errors, correlation {alike:.4f}")
+    return apart, alike
+
+
+def run(peers: Path) -> list[Row]:
+    """All measurements of this suite, printed as they come."""
+    rows: list[Row] = []
+
+    def report(row: Row) -> None:
+        rows.append(row)
+        print(row, flush=True)
+
+    n, draws = 200, 40
+    data = gaussian(n, 200, 10)
+    orders = np.array([orders_of(n, "plain", 0, draw)[0] for draw in range(draws)])
+    given = dict(zip(("X", "y", "X_val", "y_val"), data, strict=True)) | {"orders": orders}
+
+    theirs, their_values = ask_peer(peers, "pydvl_shapley_logistic", given, rtol=RTOL, n_jobs=JOBS)
+    report(Row(f"data_shapley, logistic regression, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
+    for fast, solver in ((True, "own solver"), (False, "scikit-learn's")):
+        seconds, values = ours(LogisticRegression(), data, orders, fast)
+        apart, alike = agree(values, their_values)
+        report(Row(f"  datassay, {solver}", seconds, "s"))
+        report(Row("    pyDVL / datassay", theirs / seconds, "×", 3 if fast else None))
+        report(Row("    wall time per fit", 1000 * seconds / values.fits, "ms"))
+        report(Row("    largest difference, in standard errors", apart, "", 3, False))
+        report(Row("    correlation", alike, "", 0.99))
+    report(Row("  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms"))
+
+    model = DecisionTreeClassifier(max_depth=3, random_state=0)
+    theirs, their_values = ask_peer(peers, "pydvl_shapley_tree", given, rtol=RTOL, n_jobs=JOBS)
+    seconds, values = ours(model, data, orders, False)
+    np.testing.assert_allclose(values.values, their_values, atol=1e-9)
+    report(Row(f"data_shapley, decision tree, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
+    report(Row("  datassay, same values", seconds, "s"))
+    report(Row("  pyDVL / datassay", theirs / seconds, "×"))
+    report(Row("  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms"))
+    report(Row("  datassay, wall time per fit", 1000 * seconds / values.fits, "ms"))
+    return rows

@@ -1,0 +1,1273 @@
+"""Values by any model equal their definitions where all coalitions can be visited, and hold what they promise."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import datassay as da
+from datassay import oracle
+from datassay.value import semivalues
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
+
+EXACT = 1e-12
+
+
+# Games whose values are known: a row of X is a player, and the model remembers who is in.
+
+
+class Players(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.members_ = frozenset(X[:, 0].astype(int).tolist())
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+class Slow(Players):
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        time.sleep(self.seconds)
+        return super().fit(X, y)
+
+
+class Interrupts(Players):
+    """Raises KeyboardInterrupt at one fit, counted over all copies."""
+
+    left = math.inf
+
+    def fit(self, X, y):
+        Interrupts.left -= 1
+        if Interrupts.left == 0:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+class Dies(Players):
+    """Takes its process down, unless that is the one with the tests: once, always, or with certain members."""
+
+    def __init__(self, home=0, flag=None, members=None):
+        self.home, self.flag, self.members = home, flag, members
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        chosen = self.members is None or self.members_ == frozenset(self.members)
+        if os.getpid() != self.home and chosen and not (self.flag and os.path.exists(self.flag)):
+            if self.flag:
+                Path(self.flag).touch()
+            os._exit(1)
+        return self
+
+
+class Breaks(Players):
+    def fit(self, X, y):
+        raise RuntimeError("the oven is cold\nand so on")
+
+
+def additive(*weights):
+    return lambda S: sum((Fraction(weights[i]) for i in S), Fraction(0))
+
+
+def airport(*costs):
+    return lambda S: max((Fraction(costs[i]) for i in S), default=Fraction(0))
+
+
+def majority(n):
+    return lambda S: Fraction(2 * len(S) > n)
+
+
+def weighted_votes(quota, *weights):
+    return lambda S: Fraction(sum(weights[i] for i in S) >= quota)
+
+
+def gloves(left, right):
+    return lambda S: Fraction(min(sum(i < left for i in S), sum(i >= left for i in S)))
+
+
+# Players and worth.
+GAMES = {
+    "gloves": (5, gloves(2, 3)),
+    "airport": (6, airport(1, 1, 3, 4, 7, 9)),
+    "majority": (7, majority(7)),
+    "votes": (6, weighted_votes(9, 5, 4, 3, 2, 1, 1)),
+    "additive": (5, additive(3, -1, 0, Fraction(1, 2), 8)),
+}
+
+
+def scorer_of(utility, n):
+    worth = {}
+    for size in range(n + 1):
+        for S in combinations(range(n), size):
+            worth[frozenset(S)] = float(utility(frozenset(S)))
+    return lambda model, X, y: worth[model.members_]
+
+
+def play(method, n, utility, *, model=None, scoring=None, **options):
+    """Value the players of a game; nobody is worth 0."""
+    X = np.arange(float(n))[:, None]
+    options = {"empty": 0.0, "n_jobs": 1} | options
+    return method(
+        model or Players(), X, np.arange(n) % 2, X[:1], [0], scoring=scoring or scorer_of(utility, n), **options
+    )
+
+
+def beta(a, b):
+    """Euler's beta function of whole numbers."""
+    return Fraction(math.factorial(a - 1) * math.factorial(b - 1), math.factorial(a + b - 1))
+
+
+def beta_values(n, utility, a, b):
+    """(1/n) Σ_j C(n−1, j−1) w(j) Δ_j, w(j) = n B(j+β−1, n−j+α) / B(α, β): Kwon & Zou 2022, equations 3 and 5."""
+    values = []
+    for i in range(n):
+        others = [p for p in range(n) if p != i]
+        total = Fraction(0)
+        for j in range(1, n + 1):
+            sets = [frozenset(S) for S in combinations(others, j - 1)]
+            added = sum((utility(S | {i}) - utility(S) for S in sets), Fraction(0)) / len(sets)
+            total += math.comb(n - 1, j - 1) * n * beta(j + b - 1, n - j + a) / beta(a, b) * added
+        values.append(total / n)
+    return values
+
+
+def floats(fractions):
+    return np.array([float(value) for value in fractions])
+
+
+# Real models.
+
+
+def records(n=8, m=40, d=3, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X, X_val = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    tilt = rng.normal(size=d)
+    y, y_val = ((A @ tilt + noise * rng.normal(size=len(A)) > 0).astype(int) for A in (X, X_val))
+    y[:2] = 0, 1
+    y_val[:2] = 0, 1
+    return X, y, X_val, y_val
+
+
+def by_fits(model, X, y, X_val, y_val, score, empty, groups=None):
+    """The worth of a coalition, by fitting a fresh model to it; one class alone is worth as much as nobody."""
+    owners = np.arange(len(y)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    known = {}
+
+    def utility(S):
+        if S not in known:
+            rows = np.isin(owners, list(S))
+            none = not rows.any() or (isinstance(y[0], np.integer) and len(set(y[rows])) < 2)
+            known[S] = Fraction(empty if none else float(score(clone(model).fit(X[rows], y[rows]), X_val, y_val)))
+        return known[S]
+
+    return utility
+
+
+def accuracy(model, X, y):
+    return accuracy_score(y, model.predict(X))
+
+
+def negative_log_loss(model, X, y):
+    return -log_loss(y, model.predict_proba(X))
+
+
+STUMP = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+def same_bits(a, b):
+    for name in ("values", "errors", "lower", "upper"):
+        one, other = getattr(a, name), getattr(b, name)
+        assert (one is None) == (other is None)
+        assert one is None or one.tobytes() == other.tobytes()
+    assert (a.coalitions, a.failures, a.stopped) == (b.coalitions, b.failures, b.stopped)
+
+
+class TestExact:
+    @pytest.mark.parametrize("name", GAMES)
+    def test_shapley_values_are_those_of_enumeration(self, name):
+        values = play(da.data_shapley, *GAMES[name], sampling="exact")
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(*GAMES[name])), atol=EXACT)
+        assert (values.stopped, values.errors, values.lower, values.upper) == ("exact", None, None, None)
+        assert values.coalitions == values.fits == 2 ** GAMES[name][0]
+
+    @pytest.mark.parametrize("name", GAMES)
+    def test_banzhaf_values_are_those_of_enumeration(self, name):
+        values = play(da.data_banzhaf, *GAMES[name], sampling="exact")
+        np.testing.assert_allclose(values.values, floats(oracle.banzhaf(*GAMES[name])), atol=EXACT)
+
+    @pytest.mark.parametrize(("a", "b"), [(16, 1), (4, 1), (1, 1), (1, 4), (2, 3)])
+    @pytest.mark.parametrize("name", GAMES)
+    def test_beta_values_are_those_of_the_formula(self, name, a, b):
+        values = play(da.beta_shapley, *GAMES[name], sampling="exact", alpha=a, beta=b)
+        np.testing.assert_allclose(values.values, floats(beta_values(*GAMES[name], a, b)), atol=EXACT)
+
+    def test_beta_1_1_is_shapley(self):
+        one = play(da.beta_shapley, *GAMES["votes"], sampling="exact", alpha=1, beta=1)
+        other = play(da.data_shapley, *GAMES["votes"], sampling="exact")
+        np.testing.assert_allclose(one.values, other.values, atol=EXACT)
+
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf, da.beta_shapley, da.leave_one_out])
+    def test_where_worth_adds_up_everybody_gets_their_own(self, method):
+        weights = 3, -1, 0, 0.5, 8
+        values = play(method, 5, additive(*weights))
+        np.testing.assert_allclose(values.values, weights, atol=EXACT)
+
+    def test_a_runway_is_shared_by_those_who_need_each_piece(self):
+        costs = 1, 1, 3, 4, 7, 9
+        shares, before, paid = [], 0, Fraction(0)
+        for i, cost in enumerate(costs):
+            paid += Fraction(cost - before, len(costs) - i)
+            before = cost
+            shares.append(paid)
+        values = play(da.data_shapley, 6, airport(*costs))
+        np.testing.assert_allclose(values.values, floats(shares), atol=EXACT)
+
+    def test_equal_votes_share_alike(self):
+        values = play(da.data_shapley, 7, majority(7))
+        np.testing.assert_allclose(values.values, 1 / 7, atol=EXACT)
+
+    def test_the_only_left_glove_is_worth_four_right_ones(self):
+        values = play(da.data_shapley, 3, gloves(1, 2))
+        np.testing.assert_allclose(values.values, [2 / 3, 1 / 6, 1 / 6], atol=EXACT)
+
+    @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified", "exact"])
+    def test_a_single_player_gets_everything(self, sampling):
+        values = play(da.data_shapley, 1, lambda S: Fraction(5), empty=2.0, sampling=sampling, max_coalitions=20)
+        assert values.values.tolist() == [3.0]
+
+    def test_empty_sets_the_worth_of_nobody(self):
+        def utility(S):
+            return Fraction(len(S) ** 2) if S else Fraction(-7)
+
+        values = play(da.data_shapley, 4, utility, empty=-7)
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(4, utility)), atol=EXACT)
+        np.testing.assert_allclose(values.values.sum(), 16 + 7, atol=EXACT)
+        assert values.parameters["empty"] == -7
+
+    def test_auto_is_exact_just_where_all_coalitions_are_allowed(self):
+        for method in (da.data_shapley, da.data_banzhaf, da.beta_shapley):
+            assert play(method, 6, majority(6), max_coalitions=64).stopped == "exact"
+            assert play(method, 6, majority(6), max_coalitions=63).stopped == "coalitions"
+
+    def test_too_many_players_for_all_coalitions_are_told(self):
+        with pytest.raises(da.InputError, match="at most 24 players"):
+            play(da.data_shapley, 25, None, scoring=lambda model, X, y: 1.0, sampling="exact")
+
+    def test_a_classifier_s_values_are_those_of_direct_fits(self):
+        X, y, X_val, y_val = records(n=7)
+        utility = by_fits(STUMP, X, y, X_val, y_val, accuracy, 0.5)
+        values = da.data_shapley(
+            DecisionTreeClassifier(max_depth=2), X, y, X_val, y_val, seed=0, on_failure="raise", n_jobs=1
+        )
+
+        def alone(S):  # a tree can be fitted to one class
+            rows = sorted(S)
+            return Fraction(accuracy(clone(STUMP).fit(X[rows], y[rows]), X_val, y_val)) if S else Fraction(1, 2)
+
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(7, alone)), atol=EXACT)
+        assert alone(frozenset({0})) != utility(frozenset({0}))
+
+
+# Methods with an interval: (method, options, draws that the options allow).
+SAMPLED = {
+    "plain": (da.data_shapley, {"sampling": "plain"}, lambda n: 25 * n),
+    "antithetic": (da.data_shapley, {"sampling": "antithetic"}, lambda n: 2 * 25 * n),
+    "stratified": (da.data_shapley, {"sampling": "stratified"}, lambda n: 4 * 22 * n),
+    "banzhaf": (da.data_banzhaf, {"sampling": "plain"}, lambda n: 96),
+    "beta(16, 1)": (da.beta_shapley, {"sampling": "plain"}, lambda n: 30 * n),
+    "beta(4, 2)": (da.beta_shapley, {"sampling": "antithetic", "alpha": 4, "beta": 2}, lambda n: 2 * 25 * n),
+}
+TRUTH = {
+    "banzhaf": oracle.banzhaf,
+    "beta(16, 1)": lambda n, utility: beta_values(n, utility, 16, 1),
+    "beta(4, 2)": lambda n, utility: beta_values(n, utility, 4, 2),
+}
+
+
+def held(results, exact):
+    """Whether estimates hold the exact values as often as they say, and are right on average."""
+    estimates = np.array([result.values for result in results])
+    inside = [(result.lower <= exact + EXACT) & (exact - EXACT <= result.upper) for result in results]
+    error = estimates.std(axis=0, ddof=1) / math.sqrt(len(results))
+    np.testing.assert_array_less(np.abs(estimates.mean(axis=0) - exact), 4 * error + EXACT)
+    return np.mean(inside)
+
+
+class TestIntervals:
+    @pytest.mark.parametrize("game", ["gloves", "airport", "majority", "votes"])
+    @pytest.mark.parametrize("name", SAMPLED)
+    def test_intervals_hold_the_exact_value_at_their_rate(self, name, game):
+        method, options, limit = SAMPLED[name]
+        n, utility = GAMES[game]
+        exact = floats(TRUTH.get(name, oracle.shapley)(n, utility))
+        scoring = scorer_of(utility, n)
+        found = [
+            play(method, n, utility, scoring=scoring, max_coalitions=limit(n), seed=seed, **options)
+            for seed in range(100)
+        ]
+        assert {result.stopped for result in found} == {"coalitions"}
+        assert 0.90 <= held(found, exact) <= 0.995
+
+    @pytest.mark.parametrize("name", SAMPLED)
+    @pytest.mark.parametrize("stable", [False, True])
+    def test_intervals_of_a_real_model_hold_the_exact_value_at_their_rate(self, name, stable):
+        method, options, limit = SAMPLED[name]
+        data = records(n=9, m=50, seed=4)
+        model = da.StableLogisticRegression(kappa=2.0, lam=0.05) if stable else LogisticRegression()
+        kind = {k: v for k, v in options.items() if k != "sampling"}
+        exact = method(model, *data, sampling="exact", n_jobs=1, **kind).values
+        found = [method(model, *data, max_coalitions=limit(9), seed=seed, n_jobs=1, **options) for seed in range(100)]
+        assert 0.90 <= held(found, exact) <= 0.995
+
+    @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
+    def test_where_worth_adds_up_every_draw_is_exact(self, sampling):
+        values = play(da.data_shapley, *GAMES["additive"], sampling=sampling, max_coalitions=100)
+        np.testing.assert_allclose(values.values, [3, -1, 0, 0.5, 8], atol=EXACT)
+        assert np.abs(values.upper - values.lower).max() < EXACT
+
+    @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
+    def test_intervals_reach_as_far_as_student_s_t_says(self, sampling):
+        orders = {"plain": 1, "antithetic": 2, "stratified": 4}[sampling]
+        for confidence in (0.5, 0.95, 0.99):
+            values = play(
+                da.data_shapley, *GAMES["votes"], sampling=sampling, max_coalitions=240, confidence=confidence
+            )
+            draws = 240 // (6 * orders)
+            reach = student.ppf((1 + confidence) / 2, draws - 1) * values.errors
+            np.testing.assert_allclose(values.upper - values.values, reach)
+            np.testing.assert_allclose(values.values - values.lower, reach)
+            assert values.confidence == confidence
+
+    def test_an_order_and_its_reverse_are_exact_for_two_players(self):
+        values = play(da.data_shapley, 2, weighted_votes(3, 3, 1), sampling="antithetic", max_coalitions=40)
+        np.testing.assert_allclose(values.values, [1, 0], atol=EXACT)
+        both = play(da.data_shapley, 2, majority(2), sampling="antithetic", max_coalitions=40)
+        np.testing.assert_allclose(both.values, [0.5, 0.5], atol=EXACT)
+
+
+class TestEfficiency:
+    @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified", "exact"])
+    def test_values_add_up_to_what_everybody_adds(self, sampling):
+        X, y, X_val, y_val = records(n=8, seed=2)
+        for seed in range(10):
+            options = {"sampling": sampling, "max_coalitions": 150, "seed": seed, "n_jobs": 1}
+            for model in (LogisticRegression(), STUMP):
+                values = da.data_shapley(model, X, y, X_val, y_val, **options)
+                full = accuracy(clone(model).fit(X, y), X_val, y_val)
+                np.testing.assert_allclose(values.values.sum(), full - 0.5, atol=EXACT)
+            values = play(da.data_shapley, *GAMES["votes"], empty=0.25, **options)
+            np.testing.assert_allclose(values.values.sum(), 1 - 0.25, atol=EXACT)
+
+    def test_truncation_leaves_coalitions_out(self):
+        every = play(da.data_shapley, 8, majority(8), sampling="plain", max_coalitions=800)
+        cut = play(da.data_shapley, 8, majority(8), sampling="plain", truncation=0.0, max_coalitions=500)
+        # An order is followed until it has a majority, which five of eight are.
+        assert every.coalitions == 800
+        assert cut.coalitions == 500
+        np.testing.assert_allclose(cut.values, every.values, atol=EXACT)
+        assert any("cut short" in note for note in cut.notes)
+
+    def test_the_nearer_everybody_s_score_is_enough_the_fewer_coalitions(self):
+        n, utility = 8, lambda S: Fraction(len(S), 8)
+        # In every order, the coalition of k players is worth k/8.
+        for truncation, length in ((0.01, 8), (0.13, 7), (0.5, 4), (0.9, 1)):
+            values = play(
+                da.data_shapley, n, utility, sampling="plain", truncation=truncation, max_coalitions=10 * length
+            )
+            assert values.coalitions == 10 * length
+            np.testing.assert_allclose(values.values.sum(), length / 8, atol=EXACT)
+
+    @pytest.mark.parametrize(("sampling", "orders"), [("plain", 1), ("antithetic", 2), ("stratified", 4)])
+    def test_with_any_score_near_enough_an_order_is_one_coalition(self, sampling, orders):
+        n, utility = GAMES["airport"]
+        values = play(da.data_shapley, n, utility, sampling=sampling, truncation=1e6, max_coalitions=40)
+        assert values.coalitions == 40
+        first = [order[0] for draw in range(40 // orders) for order in semivalues.orders_of(n, sampling, 0, draw)]
+        alone = [sum(float(utility({i})) for j in first if j == i) / 40 for i in range(n)]
+        np.testing.assert_allclose(values.values, alone, atol=EXACT)
+
+
+class TestSameBits:
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf, da.beta_shapley])
+    @pytest.mark.parametrize("model", [LogisticRegression(), STUMP], ids=["fast", "scikit-learn"])
+    @pytest.mark.parametrize("sampling", ["plain", "exact"])
+    def test_any_number_of_workers_and_any_cache_give_the_same_bits(self, method, model, sampling, tmp_path):
+        data = records(n=7, seed=5)
+        options = {"sampling": sampling, "max_coalitions": 150, "seed": 3}
+        one = method(model, *data, n_jobs=1, **options)
+        cache = tmp_path / "utilities.db"
+        same_bits(one, method(model, *data, n_jobs=2, **options))
+        fresh = method(model, *data, n_jobs=1, cache=cache, **options)
+        same_bits(one, fresh)
+        for jobs in (1, 2):
+            again = method(model, *data, n_jobs=jobs, cache=str(cache), **options)
+            same_bits(one, again)
+            assert again.fits == 0
+        assert one.fits == one.coalitions
+        assert fresh.fits > 0
+
+    @pytest.mark.parametrize("model", [LogisticRegression(), STUMP], ids=["fast", "scikit-learn"])
+    @pytest.mark.parametrize("sampling", ["antithetic", "stratified"])
+    def test_truncated_orders_have_the_same_bits_too(self, model, sampling, tmp_path):
+        data = records(n=12, seed=6)
+        options = {"sampling": sampling, "truncation": 0.05, "max_coalitions": 300, "seed": 3}
+        one = da.data_shapley(model, *data, n_jobs=1, **options)
+        same_bits(one, da.data_shapley(model, *data, n_jobs=2, **options))
+        same_bits(one, da.data_shapley(model, *data, n_jobs=2, cache=tmp_path / "c", **options))
+        again = da.data_shapley(model, *data, n_jobs=1, cache=tmp_path / "c", **options)
+        same_bits(one, again)
+        assert again.fits == 0
+
+    def test_leaving_one_out_and_bags_have_the_same_bits_with_workers(self):
+        X, y, X_val, y_val = records(n=40, seed=5)
+        for model in (LogisticRegression(), STUMP):
+            one, two = (da.leave_one_out(model, X, y, X_val, y_val, n_jobs=jobs) for jobs in (1, 2))
+            same_bits(one, two)
+            one, two = (da.data_oob(model, X, y, max_bags=60, n_jobs=jobs) for jobs in (1, 2))
+            same_bits(one, two)
+
+    def test_a_seed_decides_and_another_seed_draws_others(self):
+        runs = [
+            play(da.data_shapley, *GAMES["votes"], sampling="plain", max_coalitions=120, seed=seed)
+            for seed in (1, 1, 2)
+        ]
+        same_bits(runs[0], runs[1])
+        assert runs[0].values.tobytes() != runs[2].values.tobytes()
+
+
+class TestCache:
+    options = {"sampling": "plain", "max_coalitions": 150, "n_jobs": 1}
+
+    def test_a_cache_of_other_data_or_another_model_is_not_used(self, tmp_path):
+        X, y, X_val, y_val = records(n=7, seed=5)
+        cache = tmp_path / "c.db"
+        turned, shifted = 1 - y, X + 1
+        others = [
+            (STUMP, X, y, X_val, y_val, {}),
+            (STUMP, X, turned, X_val, y_val, {}),
+            (STUMP, shifted, y, X_val, y_val, {}),
+            (STUMP, X, y, X_val[::-1], y_val, {}),
+            (STUMP, X, y, X_val, 1 - y_val, {}),
+            (DecisionTreeClassifier(max_depth=1, random_state=0), X, y, X_val, y_val, {}),
+            (STUMP, X, y, X_val, y_val, {"scoring": "balanced_accuracy"}),
+            (STUMP, X, y, X_val, y_val, {"groups": [0, 0, 1, 1, 2, 2, 3]}),
+            (STUMP, X, y, X_val, y_val, {"groups": [0, 1, 1, 2, 2, 3, 3]}),
+            (LogisticRegression(C=0.01), X, y, X_val, y_val, {}),
+            (LogisticRegression(C=100), X, y, X_val, y_val, {}),
+            (LogisticRegression(C=100), X, y, X_val, y_val, {"fast": False}),
+        ]
+        plain = [da.data_shapley(*data, **self.options | more) for *data, more in others]
+        for again in (False, True):
+            for (*data, more), expected in zip(others, plain, strict=True):
+                found = da.data_shapley(*data, **self.options | more, cache=cache)
+                same_bits(found, expected)
+                assert (found.fits == 0) == again
+
+    def test_a_cache_of_another_score_is_not_used(self, tmp_path):
+        def power(exponent):
+            def score(model, X, y):
+                return float(len(model.members_)) ** exponent
+
+            return score
+
+        for exponent in (1, 2):  # functions that read alike, and differ in what they remember
+            values = play(da.data_shapley, 5, None, scoring=power(exponent), cache=tmp_path / "c", sampling="exact")
+            np.testing.assert_allclose(values.values.sum(), 5**exponent, atol=EXACT)
+            np.testing.assert_allclose(values.values, 5 ** (exponent - 1), atol=EXACT)
+
+    def test_failures_come_out_of_a_cache_as_they_went_in(self, tmp_path):
+        data = records(n=7, seed=5)
+        for model in (LogisticRegression(), LogisticRegression(solver="liblinear")):
+            runs = [da.data_shapley(model, *data, cache=tmp_path / "c", **self.options) for _ in range(2)]
+            same_bits(*runs)
+            assert runs[0].failures > 0
+            assert runs[1].fits == 0
+            assert runs[0].notes == runs[1].notes
+
+    def test_a_shorter_run_is_the_beginning_of_a_longer_one(self, tmp_path):
+        data = records(n=8, seed=5)
+        da.data_shapley(STUMP, *data, sampling="plain", max_coalitions=200, n_jobs=1, cache=tmp_path / "c")
+        longer = da.data_shapley(STUMP, *data, sampling="plain", max_coalitions=400, n_jobs=1, cache=tmp_path / "c")
+        assert 0 < longer.fits <= 200
+        same_bits(longer, da.data_shapley(STUMP, *data, sampling="plain", max_coalitions=400, n_jobs=1))
+
+    def test_a_file_that_is_no_database_is_refused_and_left_alone(self, tmp_path):
+        notes = tmp_path / "notes.txt"
+        notes.write_text("Dear diary, " * 500)
+        with pytest.raises(da.InputError, match="cannot be used as a cache"):
+            play(da.data_shapley, *GAMES["votes"], cache=notes)
+        assert notes.read_text() == "Dear diary, " * 500
+
+    @pytest.mark.parametrize("where", [".", "nowhere/c.db"])
+    def test_a_cache_that_cannot_be_there_is_refused(self, tmp_path, where):
+        with pytest.raises(da.InputError, match="cache"):
+            play(da.data_shapley, *GAMES["votes"], cache=tmp_path / where)
+
+
+class TestFast:
+    @pytest.mark.parametrize("intercept", [True, False])
+    @pytest.mark.parametrize("C", [0.1, 10])
+    @pytest.mark.parametrize("names", [(0, 1), ("no", "yes")])
+    def test_our_solver_gives_scikit_learn_s_values(self, intercept, C, names):
+        X, y, X_val, y_val = records(n=7, m=60, seed=7)
+        y, y_val = np.array(names)[y], np.array(names)[y_val]
+        model = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-8, max_iter=1000)
+        for scoring, atol in (("accuracy", EXACT), ("neg_log_loss", 1e-5)):
+            fast, slow = (
+                da.data_shapley(model, X, y, X_val, y_val, scoring=scoring, fast=fast, sampling="exact", n_jobs=1)
+                for fast in (True, False)
+            )
+            np.testing.assert_allclose(fast.values, slow.values, atol=atol)
+            assert fast.failures == slow.failures
+            assert fast.parameters["full"] == pytest.approx(slow.parameters["full"], abs=atol)
+            assert any("Newton" in note for note in fast.notes)
+            assert not any("Newton" in note for note in slow.notes)
+
+    def test_our_solver_gives_the_values_of_direct_fits(self):
+        X, y, X_val, y_val = records(n=6, m=30, seed=8)
+        model = LogisticRegression(tol=1e-10, max_iter=10_000)
+        utility = by_fits(model, X, y, X_val, y_val, negative_log_loss, -math.log(2))
+        values = da.data_banzhaf(model, X, y, X_val, y_val, scoring="neg_log_loss", n_jobs=1)
+        np.testing.assert_allclose(values.values, floats(oracle.banzhaf(6, utility)), atol=1e-6)
+
+    def test_separable_records_and_many_features_do_not_trouble_our_solver(self):
+        rng = np.random.default_rng(0)
+        X, X_val = rng.normal(size=(6, 20)) * 30, rng.normal(size=(20, 20)) * 30
+        y, y_val = (X[:, 0] > 0).astype(int), (X_val[:, 0] > 0).astype(int)
+        y[0], y[1] = 0, 1
+        model = LogisticRegression(C=10, tol=1e-10, max_iter=100_000)
+        fast, slow = (
+            da.data_shapley(model, X, y, X_val, y_val, scoring="neg_log_loss", fast=fast, n_jobs=1)
+            for fast in (True, False)
+        )
+        assert fast.failures == slow.failures
+        np.testing.assert_allclose(fast.values, slow.values, rtol=1e-3, atol=1e-3)
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            LogisticRegression(class_weight="balanced"),
+            LogisticRegression(solver="liblinear"),
+            LogisticRegression(C=np.inf),
+        ],
+        ids=["class weights", "liblinear", "no penalty"],
+    )
+    def test_what_our_solver_does_not_minimise_is_left_to_scikit_learn(self, model):
+        X, y, X_val, y_val = records(n=6, seed=9, noise=4.0)
+        fast, slow = (da.leave_one_out(model, X, y, X_val, y_val, fast=fast, n_jobs=1) for fast in (True, False))
+        assert not any("Newton" in note for note in fast.notes)
+        same_bits(fast, slow)
+
+    def test_more_classes_are_left_to_scikit_learn(self):
+        X, y, X_val, y_val = records(n=8, seed=9)
+        y, y_val = y + (X[:, 0] > 0.5), y_val + (X_val[:, 0] > 0.5)
+        values = da.leave_one_out(LogisticRegression(), X, y, X_val, y_val, n_jobs=1)
+        assert values.parameters["empty"] == pytest.approx(1 / 3)
+        assert not any("Newton" in note for note in values.notes)
+
+
+class TestOwners:
+    names = np.array(["Zoe", "Ann", "Bob", "Zoe", "Ann", "Zoe", "Eve", "Bob", "Zoe", "Eve"])
+
+    @pytest.mark.parametrize("model", [LogisticRegression(tol=1e-8, max_iter=1000), STUMP], ids=["fast", "tree"])
+    @pytest.mark.parametrize(
+        ("method", "truth"), [(da.data_shapley, oracle.shapley), (da.data_banzhaf, oracle.banzhaf)]
+    )
+    def test_an_owner_s_value_is_that_of_the_game_of_owners(self, model, method, truth):
+        X, y, X_val, y_val = records(n=10, seed=11)
+        y[self.names == "Bob"] = 0, 1
+        y[self.names == "Ann"] = 1, 0
+        y[self.names == "Eve"] = 0, 1
+        y[self.names == "Zoe"] = 0, 1, 1, 0
+        utility = by_fits(model, X, y, X_val, y_val, accuracy, 0.5, self.names)
+        values = method(model, X, y, X_val, y_val, groups=self.names, n_jobs=1)
+        np.testing.assert_allclose(values.values, floats(truth(4, utility)), atol=EXACT)
+        assert values.ids.tolist() == ["Ann", "Bob", "Eve", "Zoe"]
+        assert values.sizes.tolist() == [2, 2, 2, 4]
+        assert values.labels is None
+        assert values.parameters["n_records"] == 10
+        assert values.of("Eve") == values.values[2]
+        assert values.failures == 0
+
+    def test_an_owner_s_sampled_values_add_up(self):
+        X, y, X_val, y_val = records(n=10, seed=11)
+        values = da.data_shapley(
+            STUMP, X, y, X_val, y_val, groups=self.names.tolist(), sampling="stratified", max_coalitions=100, n_jobs=1
+        )
+        full = accuracy(clone(STUMP).fit(X, y), X_val, y_val)
+        np.testing.assert_allclose(values.values.sum(), full - 0.5, atol=EXACT)
+
+    def test_an_owner_of_one_record_each_is_that_record(self):
+        data = records(n=6, seed=12)
+        one = da.data_shapley(STUMP, *data, n_jobs=1)
+        other = da.data_shapley(STUMP, *data, groups=[10, 11, 12, 13, 14, 15], n_jobs=1)
+        assert one.values.tobytes() == other.values.tobytes()
+        assert other.ids.tolist() == [10, 11, 12, 13, 14, 15]
+        assert other.sizes.tolist() == [1] * 6
+        assert one.sizes is None
+
+    def test_owners_may_be_a_column_set_aside(self):
+        X, y, X_val, y_val = records(n=10, seed=11)
+        frame, frame_val = (
+            pd.DataFrame(A, columns=["a", "b", "c"]).assign(y=np.array(["no", "yes"])[labels])
+            for A, labels in ((X, y), (X_val, y_val))
+        )
+        train = da.read_table(frame.assign(owner=self.names), label="y", ignore=["owner"], scale="none")
+        validation = da.read_table(frame_val, label="y", scale="none")
+        values = da.data_shapley(STUMP, train, X_val=validation, groups="owner", n_jobs=1)
+        expected = da.data_shapley(STUMP, X, y, X_val, y_val, groups=self.names, n_jobs=1)
+        np.testing.assert_allclose(values.values, expected.values, atol=EXACT)
+        assert values.ids.tolist() == ["Ann", "Bob", "Eve", "Zoe"]
+        assert values.sizes.tolist() == [2, 2, 2, 4]
+
+    def test_a_column_that_is_a_feature_or_is_not_there_cannot_name_owners(self):
+        X, y, _, _ = records(n=10, seed=11)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, owner=self.names)
+        table = da.read_table(frame, label="y", ignore=["owner"])
+        with pytest.raises(da.InputError, match="'a' is a feature"):
+            da.data_shapley(STUMP, table, X_val=table, groups="a", n_jobs=1)
+        with pytest.raises(da.InputError, match="'ownr'"):
+            da.data_shapley(STUMP, table, X_val=table, groups="ownr", n_jobs=1)
+        with pytest.raises(da.InputError, match="X is no Table"):
+            da.data_shapley(STUMP, X, y, X, y, groups="owner", n_jobs=1)
+
+    @pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT], ids=str)
+    def test_a_record_without_an_owner_is_named(self, missing):
+        X, y, X_val, y_val = records(n=4)
+        for groups in (["a", "b", missing, "a"], pd.Series(["a", "b", missing, "a"], dtype=object)):
+            with pytest.raises(da.InputError, match="no owner at row 2"):
+                da.data_shapley(STUMP, X, y, X_val, y_val, groups=groups, n_jobs=1)
+
+    def test_a_number_that_is_none_is_no_owner(self):
+        X, y, X_val, y_val = records(n=4)
+        with pytest.raises(da.InputError, match="no owner at row 1"):
+            da.data_shapley(STUMP, X, y, X_val, y_val, groups=np.array([1.0, math.nan, 2.0, 2.0]), n_jobs=1)
+
+    @pytest.mark.parametrize("groups", [["a", "b"], [["a"], ["b"], ["c"], ["d"]], []])
+    def test_every_record_needs_an_owner(self, groups):
+        X, y, X_val, y_val = records(n=4)
+        with pytest.raises(da.InputError, match="one owner for each of the 4 records"):
+            da.data_shapley(STUMP, X, y, X_val, y_val, groups=groups, n_jobs=1)
+
+
+class TestFailures:
+    @pytest.mark.parametrize("fast", [True, False])
+    def test_one_class_alone_is_worth_as_much_as_nobody_and_is_counted(self, fast):
+        X, y, X_val, y_val = records(n=7, seed=13)
+        model = LogisticRegression(tol=1e-8, max_iter=1000)
+        utility = by_fits(model, X, y, X_val, y_val, accuracy, 0.5)
+        values = da.data_shapley(model, X, y, X_val, y_val, sampling="exact", fast=fast, n_jobs=1)
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(7, utility)), atol=EXACT)
+        ones = int(y.sum())
+        assert values.failures == 2**ones - 1 + 2 ** (7 - ones) - 1  # nobody at all is no failure
+        assert any(f"{values.failures} of 128 coalitions had no model" in note for note in values.notes)
+        assert any("class" in note for note in values.notes)
+
+    @pytest.mark.parametrize("fast", [True, False])
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_it_is_an_error_if_failures_are_to_be(self, method, fast, jobs):
+        data = records(n=6, seed=13)
+        with pytest.raises(da.InputError, match="cannot be fitted to a coalition"):
+            method(LogisticRegression(), *data, on_failure="raise", sampling="exact", fast=fast, n_jobs=jobs)
+
+    @pytest.mark.parametrize("fast", [True, False])
+    def test_nobody_at_all_is_no_failure_even_where_failures_are_errors(self, fast):
+        X, y, X_val, y_val = records(n=8, seed=13)
+        y[:] = 0, 1, 0, 1, 0, 1, 0, 1
+        owners = [0, 0, 1, 1, 2, 2, 3, 3]  # each of them has both classes
+        options = {"groups": owners, "sampling": "exact", "fast": fast, "n_jobs": 1}
+        expected = da.data_shapley(LogisticRegression(), X, y, X_val, y_val, **options)
+        values = da.data_shapley(LogisticRegression(), X, y, X_val, y_val, on_failure="raise", **options)
+        same_bits(values, expected)
+        assert values.failures == 0
+
+    def test_a_sampled_coalition_of_nobody_is_no_failure(self):
+        # Of 320 coalitions of three players, some are empty.
+        values = play(da.data_banzhaf, 3, majority(3), sampling="plain", max_coalitions=320)
+        assert values.failures == 0
+        assert values.notes == ()
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+    def test_a_score_that_is_no_number_is_worth_as_much_as_nobody(self, bad):
+        def utility(S):
+            return Fraction(3) if len(S) in (0, 2) else Fraction(sum(S))
+
+        def score(model, X, y):
+            return bad if len(model.members_) == 2 else float(sum(model.members_))
+
+        values = play(da.data_shapley, 5, None, scoring=score, empty=3.0, sampling="exact")
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(5, utility)), atol=EXACT)
+        assert values.failures == math.comb(5, 2)
+        assert any("10 of 32 coalitions had no model" in note and str(bad) in note for note in values.notes)
+        sampled = play(da.data_shapley, 5, None, scoring=score, empty=3.0, sampling="plain", max_coalitions=50)
+        assert sampled.failures == 10  # one an order
+        with pytest.raises(da.InputError, match="not a number"):
+            play(da.data_shapley, 5, None, scoring=score, on_failure="raise")
+
+    def test_a_score_that_raises_is_a_failure_with_its_reason(self):
+        def score(model, X, y):
+            if model.members_ == {0}:
+                raise ZeroDivisionError("nothing to divide by")
+            return float(len(model.members_))
+
+        values = play(da.data_shapley, 3, None, scoring=score)
+        assert values.failures == 1
+        assert any("nothing to divide by" in note for note in values.notes)
+        with pytest.raises(da.InputError, match="nothing to divide by"):
+            play(da.data_shapley, 3, None, scoring=score, on_failure="raise")
+
+    def test_a_model_that_fits_nothing_is_told_with_its_reason(self):
+        with pytest.raises(da.InputError, match="cannot be fitted to all 4 records: the oven is cold$"):
+            play(da.data_shapley, 4, majority(4), model=Breaks())
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf])
+    def test_a_score_that_is_never_a_number_is_told(self, bad):
+        with pytest.raises(da.InputError, match=f"the score of the model of all 4 records is {bad}"):
+            play(da.data_shapley, 4, None, scoring=lambda model, X, y: bad)
+
+    def test_one_class_in_all_of_the_data_is_told(self):
+        X, _, X_val, y_val = records(n=6)
+        for fast in (True, False):
+            with pytest.raises(da.InputError, match="class"):
+                da.data_shapley(LogisticRegression(), X, np.zeros(6, int), X_val, y_val, fast=fast, n_jobs=1)
+
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (LogisticRegression, r"the class LogisticRegression; write LogisticRegression\(\)"),
+            (object(), "fit and predict, got object"),
+            (None, "fit and predict, got NoneType"),
+            (type("Bare", (), {"fit": None, "predict": None})(), "can be cloned"),
+        ],
+    )
+    def test_what_is_no_model_is_told(self, model, message):
+        for method in (da.data_shapley, da.data_banzhaf, da.beta_shapley, da.leave_one_out):
+            with pytest.raises(da.InputError, match=message):
+                method(model, *records(), n_jobs=1)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"scoring": "acuracy"}, "no scoring 'acuracy'; did you mean 'accuracy'"),
+            ({"scoring": "xyzzy"}, "no scoring 'xyzzy'; see sklearn.metrics.get_scorer_names"),
+            ({"scoring": 3}, "scoring must be"),
+            ({"sampling": "exactly"}, "sampling must be one of"),
+            ({"on_failure": "ignore"}, "on_failure must be one of"),
+            ({"max_coalitions": 0}, "max_coalitions must be"),
+            ({"max_seconds": 0}, "max_seconds must be"),
+            ({"max_width": -1}, "max_width must be"),
+            ({"truncation": -0.1}, "truncation must be"),
+            ({"confidence": 1.0}, "confidence must be"),
+            ({"empty": math.nan}, "empty must be"),
+            ({"seed": -1}, "seed must be"),
+            ({"fast": "yes"}, "fast must be"),
+            ({"n_jobs": 0}, "n_jobs"),
+            ({"progress": "bar"}, "progress must be"),
+            ({"cache": 3}, "cache"),
+        ],
+    )
+    def test_a_parameter_that_is_wrong_is_named(self, options, message):
+        with pytest.raises(da.InputError, match=message):
+            da.data_shapley(STUMP, *records(), **{"n_jobs": 1} | options)
+
+    def test_what_does_not_fit_together_is_told(self):
+        X, y, X_val, y_val = records()
+        with pytest.raises(da.InputError, match="X_val must be given"):
+            da.data_shapley(STUMP, X, y, n_jobs=1)
+        with pytest.raises(da.InputError, match="columns"):
+            da.data_shapley(STUMP, X, y, X_val[:, :2], y_val, n_jobs=1)
+        with pytest.raises(da.InputError, match="y"):
+            da.data_shapley(STUMP, X, y[:-1], X_val, y_val, n_jobs=1)
+
+    @pytest.mark.parametrize(("a", "b"), [(0, 1), (1, -1), ("x", 1)])
+    def test_a_beta_distribution_needs_positive_parameters(self, a, b):
+        with pytest.raises(da.InputError, match="must be a finite number above 0"):
+            play(da.beta_shapley, *GAMES["votes"], alpha=a, beta=b)
+
+
+class TestStopping:
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf, da.beta_shapley])
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_it_ends_when_every_interval_is_narrow_enough(self, method, jobs):
+        data = records(n=9, m=50, seed=4)
+        values = method(LogisticRegression(), *data, sampling="plain", max_width=0.05, n_jobs=jobs)
+        assert values.stopped == "width"
+        assert (values.upper - values.lower).max() <= 0.05
+        # A tenth of the coalitions would not have been enough.
+        fewer = method(LogisticRegression(), *data, sampling="plain", max_coalitions=values.coalitions // 10, n_jobs=1)
+        assert (fewer.upper - fewer.lower).max() > 0.05
+
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_the_first_rule_that_is_met_ends_it(self, method):
+        data = records(n=9, m=50, seed=4)
+        values = method(LogisticRegression(), *data, sampling="plain", max_width=1e-4, max_coalitions=900, n_jobs=1)
+        assert values.stopped == "coalitions"
+        assert (values.upper - values.lower).max() > 1e-4
+        assert 800 < values.coalitions <= 900
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_it_ends_when_time_is_over_with_the_values_so_far(self, method, jobs):
+        if jobs == 2:  # that the workers are there
+            play(method, *GAMES["votes"], model=Slow(0.0), sampling="plain", max_coalitions=64, n_jobs=2)
+        began = time.monotonic()
+        values = play(
+            method,
+            *GAMES["votes"],
+            model=Slow(0.002),
+            sampling="plain",
+            max_seconds=1.0,
+            n_jobs=jobs,
+            on_failure="raise",
+        )
+        assert 0.9 <= time.monotonic() - began < 3.0
+        assert values.stopped == "seconds"
+        assert values.coalitions > 20
+        assert np.isfinite(values.upper - values.lower).all()
+        if method is da.data_shapley:
+            np.testing.assert_allclose(values.values.sum(), 1, atol=EXACT)
+
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_too_little_time_for_one_draw_is_told(self, method):
+        for sampling in ("plain", "exact"):
+            with pytest.raises(da.InputError, match="max_seconds=0.05 is not enough"):
+                play(method, *GAMES["votes"], model=Slow(0.03), sampling=sampling, max_seconds=0.05)
+
+    @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
+    @pytest.mark.parametrize("limit", [100, 123, 500])
+    @pytest.mark.parametrize("truncation", [None, 0.0])
+    def test_there_are_no_more_coalitions_than_allowed(self, sampling, limit, truncation):
+        n, utility = GAMES["votes"]
+        for seed in range(10):
+            values = play(
+                da.data_shapley, n, utility, sampling=sampling, max_coalitions=limit, seed=seed, truncation=truncation
+            )
+            assert limit - 4 * n <= values.coalitions <= limit
+            assert values.stopped == "coalitions"
+
+    def test_banzhaf_values_use_every_coalition_allowed(self):
+        for limit in (33, 100, 123):
+            assert play(da.data_banzhaf, *GAMES["votes"], sampling="plain", max_coalitions=limit).coalitions == limit
+        with pytest.raises(da.InputError, match="max_coalitions=3 is too few"):
+            play(da.data_banzhaf, *GAMES["votes"], sampling="plain", max_coalitions=3)
+
+    def test_progress_is_reported_to_the_end(self):
+        seen = []
+        values = play(
+            da.data_shapley,
+            *GAMES["votes"],
+            sampling="plain",
+            max_coalitions=60,
+            progress=lambda *done: seen.append(done),
+        )
+        assert seen == [(6 * k, 60) for k in range(1, 11)]
+        assert values.coalitions == 60
+
+
+@pytest.fixture
+def interrupted():
+    """Lets the model be interrupted at a fit, the one of all records counted."""
+
+    def at(fit):
+        Interrupts.left = fit
+
+    yield at
+    Interrupts.left = math.inf
+
+
+class TestInterruption:
+    options = {"model": Interrupts(), "sampling": "plain", "max_coalitions": 300}
+
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf, da.beta_shapley])
+    def test_an_interruption_returns_the_values_so_far(self, method, interrupted):
+        interrupted(102)
+        values = play(method, *GAMES["votes"], **self.options)
+        assert values.stopped == "interrupted"
+        assert any("not finished" in note and "cache=FILE" in note for note in values.notes)
+        interrupted(math.inf)
+        limit = 96
+        if method is da.beta_shapley:  # whatever an order takes
+            limit = values.coalitions
+        shorter = play(method, *GAMES["votes"], **self.options | {"max_coalitions": limit})
+        assert values.coalitions == shorter.coalitions
+        assert values.values.tobytes() == shorter.values.tobytes()
+        assert values.upper.tobytes() == shorter.upper.tobytes()
+
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_with_a_cache_the_next_run_goes_on_to_the_same_bits(self, method, interrupted, tmp_path):
+        # One game, or the score would be another function, and the cache no use.
+        def again(**more):
+            return play(method, *GAMES["votes"], **self.options | {"scoring": scoring} | more)
+
+        n, utility = GAMES["votes"]
+        scoring = scorer_of(utility, n)
+        whole = again(cache=tmp_path / "whole")
+        interrupted(40)
+        first = again(cache=tmp_path / "c")
+        assert first.stopped == "interrupted"
+        assert any("same cache" in note for note in first.notes)
+        interrupted(math.inf)
+        second = again(cache=tmp_path / "c")
+        same_bits(second, whole)
+        assert second.fits <= whole.fits - first.fits
+        assert first.fits > 0
+
+    @pytest.mark.parametrize("sampling", ["plain", "exact"])
+    @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
+    def test_an_interruption_before_there_is_anything_is_just_that(self, method, sampling, interrupted):
+        for fit in (1, 3):  # of all records, and of a coalition
+            interrupted(fit)
+            with pytest.raises(KeyboardInterrupt):
+                play(method, *GAMES["votes"], **self.options | {"sampling": sampling})
+
+    def test_bags_can_be_interrupted(self, interrupted):
+        X, y = np.arange(6.0)[:, None], np.arange(6) % 2
+        interrupted(50)
+        values = da.data_oob(Interrupts(), X, y, max_bags=200, n_jobs=1)
+        assert (values.stopped, values.coalitions) == ("interrupted", 48)
+        interrupted(math.inf)
+        assert values.values.tobytes() == da.data_oob(Interrupts(), X, y, max_bags=48, n_jobs=1).values.tobytes()
+
+    def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(self, tmp_path):
+        flag = tmp_path / "died"
+        model = Dies(os.getpid(), str(flag))
+        values = play(da.data_shapley, *GAMES["votes"], model=model, sampling="plain", max_coalitions=120, n_jobs=2)
+        assert flag.exists()
+        same_bits(values, play(da.data_shapley, *GAMES["votes"], sampling="plain", max_coalitions=120))
+
+    def test_workers_that_always_die_are_given_up(self):
+        with pytest.raises(RuntimeError, match="workers died 4 times"):
+            play(da.data_shapley, *GAMES["votes"], model=Dies(os.getpid()), sampling="plain", n_jobs=2)
+
+    def test_values_so_far_are_returned_where_workers_always_die_at_something(self):
+        n, utility = GAMES["votes"]
+        orders = [semivalues.orders_of(n, "plain", 0, draw)[0].tolist() for draw in range(40)]
+        firsts = [{frozenset(order[:3])} for order in orders]
+        fatal = next(draw for draw in range(10, 40) if not firsts[draw] & set().union(*firsts[:draw]))
+        model = Dies(os.getpid(), None, sorted(orders[fatal][:3]))
+        values = play(da.data_shapley, n, utility, model=model, sampling="plain", max_coalitions=240, n_jobs=2)
+        assert values.stopped == "workers"
+        assert any("workers died" in note for note in values.notes)
+        shorter = play(da.data_shapley, n, utility, sampling="plain", max_coalitions=fatal * n)
+        assert values.coalitions == shorter.coalitions == fatal * n
+        assert values.values.tobytes() == shorter.values.tobytes()
+
+    @pytest.mark.skipif(os.name != "posix", reason="^C is sent as a signal")
+    @pytest.mark.parametrize("everyone", [False, True], ids=["asker", "terminal"])
+    def test_control_c_returns_the_values_so_far(self, everyone, tmp_path):
+        script = tmp_path / "script.py"
+        script.write_text(CONTROL_C)
+        process = subprocess.Popen(
+            [sys.executable, str(script)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            assert process.stdout.readline() == "under way\n"
+            began = time.monotonic()
+            (os.killpg if everyone else os.kill)(process.pid, signal.SIGINT)
+            out, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert time.monotonic() - began < 10
+        assert (process.returncode, out, errors) == (0, "interrupted True\n", "")
+
+
+CONTROL_C = """
+import time
+
+import numpy as np
+import datassay as da
+from sklearn.tree import DecisionTreeClassifier
+
+
+class Slow(DecisionTreeClassifier):
+    def fit(self, X, y):
+        time.sleep(0.01)
+        return super().fit(X, y)
+
+
+def tell(done, total):
+    if done == 60:
+        print("under way", flush=True)
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 2)), np.arange(6) % 2
+    values = da.data_shapley(
+        Slow(), X, y, X, y, sampling="plain", max_coalitions=60_000, n_jobs=2, progress=tell
+    )
+    print(values.stopped, any("not finished" in note for note in values.notes))
+"""
+
+
+class TestLeaveOneOut:
+    @pytest.mark.parametrize("fast", [True, False])
+    def test_it_is_what_the_score_loses(self, fast):
+        X, y, X_val, y_val = records(n=30, seed=21)
+        model = LogisticRegression(tol=1e-8, max_iter=1000)
+        full = accuracy(clone(model).fit(X, y), X_val, y_val)
+        expected = [
+            full - accuracy(clone(model).fit(np.delete(X, i, 0), np.delete(y, i)), X_val, y_val) for i in range(30)
+        ]
+        values = da.leave_one_out(model, X, y, X_val, y_val, fast=fast, n_jobs=1)
+        np.testing.assert_allclose(values.values, expected, atol=EXACT)
+        assert (values.coalitions, values.stopped, values.lower) == (30, "exact", None)
+        assert any(expected)
+
+    def test_an_owner_is_left_out_with_all_their_records(self):
+        X, y, X_val, y_val = records(n=12, seed=22)
+        owners = np.arange(12) % 4
+        utility = by_fits(STUMP, X, y, X_val, y_val, accuracy, 0.5, owners)
+        values = da.leave_one_out(STUMP, X, y, X_val, y_val, groups=owners, n_jobs=1)
+        np.testing.assert_allclose(values.values, floats(oracle.leave_one_out(4, utility)), atol=EXACT)
+        assert values.coalitions == 4
+
+    @pytest.mark.parametrize("name", GAMES)
+    def test_it_equals_the_definition(self, name):
+        values = play(da.leave_one_out, *GAMES[name])
+        np.testing.assert_allclose(values.values, floats(oracle.leave_one_out(*GAMES[name])), atol=EXACT)
+
+
+def out_of_bag(model, X, y, bags, seed, groups=None, right=lambda predicted, y: predicted == y):
+    """Kwon & Zou 2023: the mean over bags without a record of how right they are about it."""
+    owners, codes = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)
+    found = [[] for _ in owners]
+    for draw in range(bags):
+        drawn = np.random.default_rng([seed, draw]).integers(0, len(owners), len(owners))
+        rows = [row for owner in drawn for row in np.flatnonzero(codes == owner)]
+        fitted = clone(model).fit(X[rows], y[rows])
+        for owner in set(range(len(owners))) - set(drawn.tolist()):
+            mine = codes == owner
+            found[owner].append(float(np.mean(right(fitted.predict(X[mine]), y[mine]))))
+    return np.array([np.mean(of) for of in found])
+
+
+class TestOutOfBag:
+    def test_values_are_how_often_a_record_is_predicted_right_by_bags_without_it(self):
+        X, y, _, _ = records(n=25, seed=31)
+        values = da.data_oob(STUMP, X, y, max_bags=60, seed=3, n_jobs=1)
+        np.testing.assert_allclose(values.values, out_of_bag(STUMP, X, y, 60, 3), atol=EXACT)
+        assert (values.coalitions, values.fits, values.stopped) == (60, 60, "coalitions")
+        assert values.parameters["bags"] == 60
+        assert 0 <= values.values.min() < values.values.max() <= 1
+        np.testing.assert_array_less(values.values, values.upper + EXACT)
+
+    def test_an_owner_s_value_is_the_mean_over_their_records(self):
+        X, y, _, _ = records(n=24, seed=32)
+        owners = np.array(["c", "a", "b", "d", "e", "f"])[np.arange(24) // 3 % 6]
+        values = da.data_oob(STUMP, X, y, groups=owners, max_bags=50, seed=1, n_jobs=1)
+        np.testing.assert_allclose(values.values, out_of_bag(STUMP, X, y, 50, 1, owners), atol=EXACT)
+        assert values.ids.tolist() == list("abcdef")
+        assert values.sizes.tolist() == np.unique(owners, return_counts=True)[1].tolist()
+
+    def test_a_regressor_s_value_is_minus_the_squared_error(self):
+        X, _, _, _ = records(n=20, seed=33)
+        y = X[:, 0] + 0.1 * X[:, 1] ** 2
+        model = DecisionTreeRegressor(max_depth=2, random_state=0)
+        values = da.data_oob(model, X, y, max_bags=50, n_jobs=1)
+        expected = out_of_bag(model, X, y, 50, 0, right=lambda predicted, y: -((predicted - y) ** 2))
+        np.testing.assert_allclose(values.values, expected, atol=EXACT)
+        assert values.values.max() < 0
+
+    def test_a_wrong_label_stands_out(self):
+        rng = np.random.default_rng(0)
+        X = np.concatenate([rng.normal(-2, 0.5, (30, 2)), rng.normal(2, 0.5, (30, 2))])
+        y = np.repeat(["left", "right"], 30)
+        y[[4, 40]] = "right", "left"
+        values = da.data_oob(DecisionTreeClassifier(max_depth=2), X, y, max_bags=100, n_jobs=1)
+        assert set(values.lowest(2).tolist()) == {4, 40}
+        assert values.values[[4, 40]].max() < 0.3
+        assert np.median(values.values) > 0.9
+
+    def test_intervals_hold_the_value_of_very_many_bags(self):
+        X, y, _, _ = records(n=12, seed=34)
+        many = da.data_oob(LogisticRegression(), X, y, max_bags=2500, seed=999, n_jobs=1)
+        runs = [da.data_oob(LogisticRegression(), X, y, max_bags=60, seed=seed, n_jobs=1) for seed in range(40)]
+        inside = [(run.lower <= many.values) & (many.values <= run.upper) for run in runs]
+        assert 0.88 <= np.mean(inside) <= 0.999
+        assert (many.upper - many.lower).max() < 0.2 * np.median([run.upper - run.lower for run in runs]) * 3
+
+    def test_it_ends_when_every_interval_is_narrow_enough(self):
+        X, y, _, _ = records(n=12, seed=34)
+        values = da.data_oob(STUMP, X, y, max_width=0.4, n_jobs=1)
+        assert values.stopped == "width"
+        assert (values.upper - values.lower).max() <= 0.4
+
+    def test_too_few_bags_are_told(self):
+        X, y, _, _ = records(n=25, seed=31)
+        with pytest.raises(da.InputError, match="max_bags=1 is too few"):
+            da.data_oob(STUMP, X, y, max_bags=1, n_jobs=1)
+
+
+class TestRegression:
+    @pytest.mark.parametrize("scoring", ["r2", None])
+    def test_values_are_those_of_direct_fits(self, scoring):
+        rng = np.random.default_rng(5)
+        X, X_val = rng.normal(size=(6, 2)), rng.normal(size=(15, 2))
+        y, y_val = (A @ [1.0, -2.0] + 0.3 * rng.normal(size=len(A)) for A in (X, X_val))
+        # Nobody is worth a constant prediction, whose R² is 0.
+        utility = by_fits(Ridge(0.5), X, y, X_val, y_val, lambda m, A, b: r2_score(b, m.predict(A)), 0.0)
+        values = da.data_shapley(Ridge(0.5), X, y, X_val, y_val, scoring=scoring, n_jobs=1)
+        np.testing.assert_allclose(values.values, floats(oracle.shapley(6, utility)), atol=1e-9)
+        assert values.parameters["empty"] == pytest.approx(0, abs=EXACT)
+        assert values.labels is None
+        assert any("constant prediction" in note for note in values.notes)
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf])
+    def test_a_target_that_is_no_number_is_named(self, bad):
+        X, X_val = np.arange(4.0)[:, None], np.arange(3.0)[:, None]
+        with pytest.raises(da.InputError, match="y has the value .* at row 2"):
+            da.data_shapley(Ridge(), X, [1.0, 2.0, bad, 4.0], X_val, [1.0, 2.0, 3.0], n_jobs=1)
+        with pytest.raises(da.InputError, match="y_val has the value .* at row 0"):
+            da.data_shapley(Ridge(), X, [1.0, 2.0, 3.0, 4.0], X_val, [bad, 2.0, 3.0], n_jobs=1)
+        with pytest.raises(da.InputError, match="must hold numbers"):
+            da.data_shapley(Ridge(), X, list("abcd"), X_val, [1.0, 2.0, 3.0], n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "classes", "expected"),
+    [
+        ("accuracy", 2, 1 / 2),
+        ("accuracy", 3, 1 / 3),
+        ("balanced_accuracy", 3, 1 / 3),
+        ("neg_log_loss", 3, -math.log(3)),
+        ("clipped_log_loss", 2, -math.log(2)),
+        ("roc_auc", 2, 1 / 2),
+    ],
+)
+def test_nobody_is_worth_a_guess(scoring, classes, expected):
+    X, _, X_val, _ = records(n=9, m=30)
+    y, y_val = np.arange(9) % classes, np.arange(30) % classes
+    values = da.leave_one_out(LogisticRegression(), X, y, X_val, y_val, scoring=scoring, n_jobs=1)
+    assert values.parameters["empty"] == pytest.approx(expected)
+    assert values.parameters["scoring"] == scoring
+
+
+class TestEstimate:
+    @pytest.fixture(params=["sampled", "exact", "owners", "bags"])
+    def values(self, request):
+        data = records(n=7, seed=41)
+        if request.param == "bags":
+            return da.data_oob(STUMP, *data[:2], max_bags=40, n_jobs=1)
+        options = {
+            "sampled": {"sampling": "plain", "max_coalitions": 200, "ids": list("gfedcba"), "confidence": 0.9},
+            "exact": {"sampling": "exact"},
+            "owners": {"groups": ["é", "é", "b", "b", "c", "c", "c"], "sampling": "plain", "max_coalitions": 100},
+        }[request.param]
+        return da.data_shapley(LogisticRegression(), *data, n_jobs=1, seed=5, **options)
+
+    @pytest.mark.parametrize("ending", ["parquet", "json"])
+    def test_a_saved_estimate_comes_back_whole(self, values, tmp_path, ending):
+        again = da.load_result(values.save(tmp_path / f"v.{ending}"))
+        assert type(again) is type(values)
+        same_bits(again, values)
+        for name in ("ids", "labels", "sizes"):
+            one, other = getattr(values, name), getattr(again, name)
+            assert (one is None) == (other is None)
+            assert one is None or (one.tolist() == other.tolist() and one.dtype.kind == other.dtype.kind)
+        for name in ("method", "parameters", "seed", "version", "notes", "confidence", "fits", "history"):
+            assert getattr(again, name) == getattr(values, name), name
+        assert again.summary() == values.summary()
+
+    def test_csv_and_frames_hold_the_table(self, values, tmp_path):
+        expected = {"id", "value"}
+        expected |= {"error", "lower", "upper"} if values.errors is not None else set()
+        expected |= {"records"} if values.sizes is not None else {"label"}
+        for frame in (pd.read_csv(values.save(tmp_path / "v.csv")), values.to_frame("pandas")):
+            assert set(frame.columns) == expected
+            for column, own in (("value", "values"), ("error", "errors"), ("lower", "lower"), ("records", "sizes")):
+                if column in expected:
+                    np.testing.assert_array_equal(frame[column], getattr(values, own))
+
+    def test_it_says_how_sure_it_is_and_why_it_ended(self, values):
+        text = values.summary()
+        if values.stopped == "exact":
+            assert "every coalition was visited" in text
+            assert "intervals" not in text
+        else:
+            assert f"{values.confidence:.0%} intervals reach ±" in text
+            assert "it ended because the number of coalitions allowed was reached" in text
+
+    def test_arrays_are_frozen(self, values):
+        for name in ("values", "ids", "errors", "sizes", "lower", "upper"):
+            column = getattr(values, name)
+            if column is not None:
+                with pytest.raises(ValueError, match="read-only"):
+                    column[0] = column[1]
+        with pytest.raises(AttributeError):
+            values.fits = 0
+
+    def test_history_leads_to_the_end(self, values):
+        history = values.history
+        if values.stopped == "exact":
+            assert history is None
+            return
+        at = history["coalitions"]
+        assert len(at) >= 3
+        assert all(a < b for a, b in zip(at, at[1:], strict=False))
+        half = (values.upper - values.lower) / 2
+        assert at[-1] == values.coalitions
+        assert history["widest"][-1] == pytest.approx(half.max())
+        assert history["median"][-1] == pytest.approx(np.median(half))
+        assert history["agreement"][-1] == pytest.approx(1)
+        assert {len(track) for track in history.values()} == {len(at)}
+
+    def test_convergence_is_drawn_where_there_was_any(self, values):
+        from matplotlib import pyplot as plt
+
+        if values.stopped == "exact":
+            with pytest.raises(da.InputError, match="every coalition was visited"):
+                values.plot_convergence()
+            return
+        ax = values.plot_convergence()
+        widest, median = ax.get_lines()
+        assert tuple(widest.get_xdata()) == values.history["coalitions"]
+        assert tuple(widest.get_ydata()) == values.history["widest"]
+        assert tuple(median.get_ydata()) == values.history["median"]
+        given = plt.figure().add_subplot()
+        assert values.plot_convergence(given) is given
+        with pytest.raises(da.InputError, match="ax must be matplotlib axes"):
+            values.plot_convergence("plot.svg")
+        plt.close("all")
+
+    def test_what_was_not_as_asked_is_a_note(self, tmp_path):
+        values = play(da.data_shapley, 6, majority(6), sampling="plain", truncation=0.0, max_coalitions=60)
+        saved = json.loads(values.save(tmp_path / "v.json").read_text())
+        assert any("cut short" in note for note in values.notes)
+        assert "cut short" in json.dumps(saved)
+        assert "Note: orders were cut short" in values.summary()
+
+    def test_owners_are_called_owners(self):
+        data = records(n=7, seed=41)
+        values = da.data_shapley(LogisticRegression(), *data, groups=[0, 0, 1, 1, 2, 2, 2], n_jobs=1)
+        assert repr(values).startswith("Estimate(3 owners by data_shapley")
+        assert values.summary().startswith("3 owners valued by data_shapley")
+
+    def test_a_cached_run_says_what_was_kept(self, tmp_path):
+        for kept in (False, True):
+            values = play(da.data_shapley, *GAMES["votes"], sampling="exact", cache=tmp_path / "c")
+            assert ("64 of them kept from before" in values.summary()) == kept
