@@ -2,6 +2,7 @@
 
 import math
 import time
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,22 @@ def agree(values: Estimate, theirs: np.ndarray) -> tuple[float, float]:
     return apart, alike
 
 
+def race(
+    peers: Path, name: str, model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray, fasts: tuple[bool, ...]
+) -> tuple[tuple[float, np.ndarray], list[tuple[float, Estimate]]]:
+    """Seconds and values of pyDVL, and ours for each way to fit: in turns, the best of two for everyone."""
+    given = dict(zip(("X", "y", "X_val", "y_val"), data, strict=True)) | {"orders": orders}
+    rounds = [
+        (
+            ask_peer(peers, name, given, rtol=RTOL, n_jobs=JOBS),
+            *(ours(model, data, orders, fast) for fast in fasts),
+        )
+        for _ in range(2)
+    ]
+    theirs, *found = (min(tries, key=itemgetter(0)) for tries in zip(*rounds, strict=True))
+    return theirs, found
+
+
 def run(peers: Path) -> list[Row]:
     """All measurements of this suite, printed as they come."""
     rows: list[Row] = []
@@ -73,30 +90,28 @@ def run(peers: Path) -> list[Row]:
         rows.append(row)
         print(row, flush=True)
 
-    n, draws = 200, 40
+    n, draws = 200, 30
     data = gaussian(n, 200, 10)
     orders = np.array([orders_of(n, "plain", 0, draw)[0] for draw in range(draws)])
-    given = dict(zip(("X", "y", "X_val", "y_val"), data, strict=True)) | {"orders": orders}
 
-    theirs, their_values = ask_peer(peers, "pydvl_shapley_logistic", given, rtol=RTOL, n_jobs=JOBS)
+    logistic = LogisticRegression()
+    (theirs, their_values), found = race(peers, "pydvl_shapley_logistic", logistic, data, orders, (True, False))
     report(Row(f"data_shapley, logistic regression, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
-    for fast, solver in ((True, "own solver"), (False, "scikit-learn's")):
-        seconds, values = ours(LogisticRegression(), data, orders, fast)
+    report(Row("  pyDVL, wall time per fit", 1000 * theirs / found[-1][1].fits, "ms"))
+    for solver, target, (seconds, values) in zip(("our", "scikit-learn's"), (3, None), found, strict=True):
         apart, alike = agree(values, their_values)
-        report(Row(f"  datassay, {solver}", seconds, "s"))
-        report(Row("    pyDVL / datassay", theirs / seconds, "×", 3 if fast else None))
+        report(Row(f"  datassay, {solver} solver", seconds, "s"))
         report(Row("    wall time per fit", 1000 * seconds / values.fits, "ms"))
-        report(Row("    largest difference, in standard errors", apart, "", 3, False))
-        report(Row("    correlation", alike, "", 0.99))
-    report(Row("  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms"))
+        report(Row("    pyDVL / datassay", theirs / seconds, "×", target))
+        report(Row("    largest difference in value, in standard errors", apart, "σ", 3, False))
+        report(Row("    correlation of the values", alike, "", 0.99))
 
-    model = DecisionTreeClassifier(max_depth=3, random_state=0)
-    theirs, their_values = ask_peer(peers, "pydvl_shapley_tree", given, rtol=RTOL, n_jobs=JOBS)
-    seconds, values = ours(model, data, orders, False)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    (theirs, their_values), [(seconds, values)] = race(peers, "pydvl_shapley_tree", tree, data, orders, (False,))
     np.testing.assert_allclose(values.values, their_values, atol=1e-9)
     report(Row(f"data_shapley, decision tree, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
-    report(Row("  datassay, same values", seconds, "s"))
-    report(Row("  pyDVL / datassay", theirs / seconds, "×"))
     report(Row("  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms"))
-    report(Row("  datassay, wall time per fit", 1000 * seconds / values.fits, "ms"))
+    report(Row("  datassay, same values", seconds, "s"))
+    report(Row("    wall time per fit", 1000 * seconds / values.fits, "ms"))
+    report(Row("    pyDVL / datassay", theirs / seconds, "×"))
     return rows

@@ -750,11 +750,16 @@ class _Here:
     """No workers: a task is done when it is asked for."""
 
     def __init__(self, evaluator: Evaluator) -> None:
+        from threadpoolctl import ThreadpoolController
+
         self._evaluator = evaluator
+        self._controller = ThreadpoolController()
 
     def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
         future: Future[Any] = Future()
-        future.set_result(self._evaluator.run(task, deadline))
+        # Models of few records lose more time by handing work to BLAS's threads than they gain; workers have one, too.
+        with self._controller.limit(limits=1, user_api="blas"):
+            future.set_result(self._evaluator.run(task, deadline))
         return future
 
     def renew(self) -> None:
@@ -801,16 +806,18 @@ class _Processes:
 
         return get_reusable_executor(
             self._jobs,
-            timeout=60,
+            timeout=300,
             env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
 
     def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        try:
-            future: Future[Any] = self._pool.submit(_in_worker, str(self._folder), task, deadline)
-        except BrokenExecutor:
-            self.renew()
-            future = self._pool.submit(_in_worker, str(self._folder), task, deadline)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
+            try:
+                future: Future[Any] = self._pool.submit(_in_worker, str(self._folder), task, deadline)
+            except BrokenExecutor:
+                self.renew()
+                future = self._pool.submit(_in_worker, str(self._folder), task, deadline)
         self._futures = [f for f in self._futures if not f.done()] + [future]
         return future
 

@@ -196,8 +196,9 @@ def _in_span(X, sign, rows, m, ridge, factor, start, tolerance, w, space):
     for r in range(rank):
         first[r] = _dot(basis[r], start)
     norm = _newton(
-        here, signs, np.arange(m), m, ridge[:size], factor, first, tolerance, found, np.empty((size + 3, size)), space
-    )
+        here, signs, np.arange(m), m, ridge[:size], factor, first, 0.5 * tolerance, found, np.empty((size + 3, size)),
+        space,
+    )  # fmt: skip
     for j in range(d):
         w[j] = 0.0
         for r in range(rank):
