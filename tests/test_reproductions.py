@@ -30,7 +30,13 @@ def test_an_unknown_reproduction_lists_the_known():
         reproduce("nothing")
     assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"} | {
         f"waka-{name}" for name in ("correlation", "attack", "success", "onion", "removal")
-    } | {"uniqueness-flare", "uniqueness-voters", "release-adult", "release-bank", "release-credit"}
+    } | {"uniqueness-flare", "uniqueness-voters", "release-adult", "release-bank", "release-credit"} | {
+        "model-baselines",
+        "layered-adult",
+        "layered-breast-cancer",
+        "layered-gaussian",
+        "layered-growth",
+    }
 
 
 def test_the_flare_table_comes_out(shared_data):
