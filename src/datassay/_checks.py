@@ -63,6 +63,13 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
+def boolean(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def not_one_string(name: str, value: object, what: str = "column names") -> None:
     """Refuse a single string where a list is meant: it would be taken letter by letter."""
     if isinstance(value, str):

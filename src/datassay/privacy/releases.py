@@ -457,8 +457,7 @@ def private_tknn_shapley(
     if metric in ("euclidean", "manhattan") and tau < 0:
         raise InputError(f"tau={tau:g} is below 0, and no distance is")
     _checks.choice("release", release, tuple(COLUMNS))
-    if not isinstance(geometry, bool):
-        raise InputError(f"geometry must be True or False, got {geometry!r}")
+    _checks.boolean("geometry", geometry)
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
         neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),

@@ -343,7 +343,7 @@ def make_model_game(
         notes += [note] if note else []
     empty = _checks.number("empty", empty)
     evaluator = _evaluator(
-        model, known, scorer, inputs, points, points_val, owner, empty, on_failure, _checks_bool("fast", fast)
+        model, known, scorer, inputs, points, points_val, owner, empty, on_failure, _checks.boolean("fast", fast)
     )
     if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
@@ -375,12 +375,6 @@ def make_model_game(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
         told, tuple(notes), mark,
     )  # fmt: skip
-
-
-def _checks_bool(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"{name} must be True or False, got {value!r}")
-    return value
 
 
 def is_regressor(model: Any) -> bool:

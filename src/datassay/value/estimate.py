@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 STOPS = {
     "exact": "every coalition was visited",
-    "coalitions": "the number of coalitions allowed was reached",
+    "coalitions": "as many as allowed were done",
     "seconds": "the time allowed was over",
     "width": "every interval was as narrow as asked",
     "design": "the design was done",
@@ -101,7 +101,8 @@ class Estimate(Values):
             )
         cached = self.coalitions - self.fits
         kept = f" ({cached:,} of them kept from before)" if cached > 0 else ""
-        lines.append(f"{self.coalitions:,} coalitions{kept}; it ended because {STOPS[self.stopped]}.")
+        what = "bags" if self.method == "data_oob" else "coalitions"
+        lines.append(f"{self.coalitions:,} {what}{kept}; it ended because {STOPS[self.stopped]}.")
         if self.lower is not None and self.upper is not None:
             half = (self.upper - self.lower) / 2
             sure = (self.lower > 0) | (self.upper < 0)

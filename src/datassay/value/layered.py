@@ -240,10 +240,8 @@ class Design:
         if int(owners.max()) + 1 != self.n:
             raise InputError(f"the design is for {self.n:,} players, and there are {int(owners.max()) + 1:,}")
         new = len(newcomers.labels)
-        rules = Rules(
-            None, None, None, _checks.number("confidence", confidence, above=0, below=1), self.seed, n_jobs, cache,
-            progress,
-        )  # fmt: skip
+        confidence = _checks.number("confidence", confidence, above=0, below=1)
+        rules = Rules(confidence=confidence, seed=self.seed, n_jobs=n_jobs, cache=cache, progress=progress)
         game = make_model_game(
             model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
             np.asarray(inputs.points_val), inputs.labels_val, scoring=scoring,
@@ -447,8 +445,8 @@ def layered_shapley(
     True
     """
     rules = Rules(
-        None, None, None, _checks.number("confidence", confidence, above=0, below=1),
-        _checks.integer("seed", seed, at_least=0), n_jobs, cache, progress,
+        confidence=_checks.number("confidence", confidence, above=0, below=1),
+        seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress,
     )  # fmt: skip
     if design is not None and not isinstance(design, Design):
         raise InputError(f"design must be what layered_design returns, got {type(design).__name__}")

@@ -49,14 +49,14 @@ LARGEST_ENUMERATION = 24
 class Rules:
     """When to stop, and how to run."""
 
-    max_coalitions: int | None
-    max_seconds: float | None
-    max_width: float | None
-    confidence: float
-    seed: int
-    n_jobs: int | None
-    cache: object | None
-    progress: Progress
+    max_coalitions: int | None = None
+    max_seconds: float | None = None
+    max_width: float | None = None
+    confidence: float = 0.95
+    seed: int = 0
+    n_jobs: int | None = None
+    cache: object | None = None
+    progress: Progress = None
     by_default: bool = False
 
 
@@ -156,18 +156,26 @@ class Run:
             guesses.append(self.coalitions * self.rules.max_seconds / max(1e-3, time.time() - self.started))
         return int(min(guesses, default=2.0 * self.coalitions))
 
-    def done(self, draws: int, values: Floats, half: Floats) -> bool:
-        """After a complete draw: keep track, and say whether the rules want no more."""
+    def observe(self, values: Floats, half: Floats) -> None:
+        """After a complete draw: keep track of what there is."""
         widest = float(half.max())
         if self.coalitions >= self._next and math.isfinite(widest):
             self._track.append((self.coalitions, widest, float(np.median(half)), values.copy()))
             self._next = self.coalitions * 1.15
-        limit, width = self.rules.max_coalitions, self.rules.max_width
-        if width is not None and draws >= FEWEST_DRAWS and 2 * widest <= width:
+
+    def is_narrow(self, draws: int, half: Floats) -> bool:
+        """Whether every interval is as narrow as asked."""
+        width = self.rules.max_width
+        if width is not None and draws >= FEWEST_DRAWS and 2 * float(half.max()) <= width:
             self.stopped = "width"
-        elif limit is not None and draws >= 2 and self.coalitions * (draws + 1) / draws > limit:
+        return self.stopped == "width"
+
+    def is_spent(self, draws: int) -> bool:
+        """Whether one more draw, as large as those before on average, would be too much."""
+        limit = self.rules.max_coalitions
+        if limit is not None and draws >= 2 and self.coalitions * (draws + 1) / draws > limit:
             self.stopped = "coalitions"
-        return bool(self.stopped)
+        return self.stopped == "coalitions"
 
     def history(self, values: Floats, half: Floats | None) -> dict[str, tuple[float, ...]] | None:
         """The track, as numbers to plot."""
@@ -219,7 +227,7 @@ class Run:
             values=values,
             ids=game.ids,
             method=method,
-            parameters=told | game.told | {"max_coalitions": self.rules.max_coalitions},
+            parameters=told | game.told,
             labels=game.labels,
             seed=self.rules.seed,
             notes=tuple(remarks),
@@ -466,7 +474,7 @@ def _by_orders(
             f"max_coalitions={limit:,} is not enough for two draws of {every} {sampling} orders of {n:,} players, "
             f"{2 * every * length:,} coalitions; allow more, value owners (groups), or cut orders short (truncation)"
         )
-    told = told | {"sampling": sampling, "truncation": truncation}
+    told = told | {"sampling": sampling, "truncation": truncation, "max_coalitions": limit}
     rules = replace(rules, max_coalitions=limit)
     run = Run(game, rules)
     nobody = np.zeros(n, np.bool_)
@@ -490,7 +498,9 @@ def _by_orders(
             steps = np.diff(game.filled(answer.utilities), prepend=game.empty)
             total[order[: len(steps)]] += weights[: len(steps)] * steps
         moments.add(total / every)
-        if run.done(moments.draws, moments.mean, moments.half_width(rules.confidence)):
+        half = moments.half_width(rules.confidence)
+        run.observe(moments.mean, half)
+        if run.is_narrow(moments.draws, half) or run.is_spent(moments.draws):
             break
     stream.close()  # type: ignore[attr-defined]
     if moments.draws == 0:
@@ -624,12 +634,9 @@ def data_banzhaf(
         outside.add(~joined, scores)
         error2 = inside.variance_of_mean() + outside.variance_of_mean()
         half = np.sqrt(error2) * quantile(rules.confidence, run.coalitions - 2)
-        if limit is None or rules.max_width is not None:
-            if run.done(draw + 1, inside.mean() - outside.mean(), half):
-                break
-        else:
-            run.done(0, inside.mean() - outside.mean(), half)
-            run.stopped = ""
+        run.observe(inside.mean() - outside.mean(), half)
+        if run.is_narrow(run.coalitions, half):
+            break
     if run.coalitions < 4 or not np.isfinite(half).all():
         if run.stopped in ("interrupted", "workers", "seconds"):
             raise run.give_up("coalitions with and without every player")
@@ -701,7 +708,7 @@ def leave_one_out(
     >>> da.leave_one_out(LogisticRegression(), train, X_val=validation, n_jobs=1).coalitions
     50
     """
-    rules = _rules(None, None, None, 0.95, seed, n_jobs, cache, progress)
+    rules = Rules(seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress)
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
         seed=rules.seed, ids=ids,
@@ -720,9 +727,7 @@ def leave_one_out(
     if run.coalitions < n:
         raise run.give_up(f"{n:,} fits")
     run.stopped = "exact"
-    result = run.result(game.full - np.concatenate(found), "leave_one_out", {})
-    parameters = {name: value for name, value in result.parameters.items() if name != "max_coalitions"}
-    return replace(result, parameters=parameters)
+    return run.result(game.full - np.concatenate(found), "leave_one_out", {})
 
 
 def data_oob(
@@ -791,7 +796,7 @@ def data_oob(
     draws = count() if limit is None else range(limit)
     total, squares, seen = np.zeros(n), np.zeros(n), np.zeros(n)
     half = np.full(n, math.inf)
-    for draw, answer in enumerate(run.answers((bag(draw) for draw in draws), limit)):
+    for answer in run.answers((bag(draw) for draw in draws), limit):
         well = answer.utilities
         outside = ~np.isnan(well)
         of = np.bincount(owner[outside], minlength=n)
@@ -799,41 +804,39 @@ def data_oob(
         seen += of > 0
         total += mean
         squares += mean**2
-        if draw + 1 >= FEWEST_DRAWS:
-            half = _oob_half_width(total, squares, seen, rules.confidence)
-            if run.done(draw + 1, total / np.maximum(seen, 1), half) and run.stopped == "width":
-                break
-            run.stopped = ""
+        half = _oob_errors(total, squares, seen) * _oob_quantiles(seen, rules.confidence)
+        run.observe(total / np.maximum(seen, 1), half)
+        if run.is_narrow(run.coalitions, half):
+            break
     if not (seen > 0).all():
         if run.stopped or limit is None:
             raise run.give_up("every record to be out of some bag")
         raise InputError(f"max_bags={limit} is too few: some records were in all of them")
     run.stopped = run.stopped or "coalitions"
-    values = total / seen
-    half = _oob_half_width(total, squares, seen, rules.confidence)
-    shown = half if np.isfinite(half).all() else None
-    told: dict[str, Parameter] = {"bags": run.coalitions}
-    result = run.result(values, "data_oob", told, shown, shown)
-    if shown is not None:
-        errors = half / np.array([quantile(rules.confidence, k - 1) for k in seen])
-        result = replace(result, errors=errors)
+    values, errors = total / seen, _oob_errors(total, squares, seen)
+    told: dict[str, Parameter] = {"max_bags": limit}
+    known = bool(np.isfinite(half).all())
+    result = run.result(values, "data_oob", told, errors if known else None, half if known else None)
     return _without_validation(result)
 
 
-def _oob_half_width(total: Floats, squares: Floats, seen: Floats, confidence: float) -> Floats:
-    """Intervals of means over bags; a variance is drawn toward the mean variance, as few bags may miss it all."""
-    from scipy.special import stdtrit
-
+def _oob_errors(total: Floats, squares: Floats, seen: Floats) -> Floats:
+    """Errors of means over bags; a variance is drawn toward the mean variance, as few bags may miss it all."""
     enough = seen >= 2
     freedom = np.where(enough, seen - 1, 1)
     variance = np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom
     typical = variance[enough].mean() if enough.any() else 0.0
     pooled = (freedom * variance + PRIOR_DRAWS * typical) / (freedom + PRIOR_DRAWS)
-    half = np.sqrt(pooled / np.maximum(seen, 1)) * stdtrit(freedom, (1 + confidence) / 2)
-    return np.where(enough, half, math.inf)
+    return np.where(enough, np.sqrt(pooled / np.maximum(seen, 1)), math.inf)
+
+
+def _oob_quantiles(seen: Floats, confidence: float) -> Floats:
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.maximum(seen - 1, 1), (1 + confidence) / 2))
 
 
 def _without_validation(result: Estimate) -> Estimate:
-    skip = ("empty", "full", "n_validation", "scoring", "max_coalitions")
+    skip = ("empty", "full", "n_validation", "scoring")
     kept: dict[str, Any] = {name: value for name, value in result.parameters.items() if name not in skip}
     return replace(result, parameters=kept)
