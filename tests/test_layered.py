@@ -659,7 +659,7 @@ def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
         kept = []
         for members in design.members:
             task = coalitions.Task("sets", layered.mask_of(members, design.n)[None, :])
-            utility = game.evaluator.run(task, None)[0][0] if len(members) else math.inf
+            utility = game.evaluator.run(task, None).utilities[0] if len(members) else math.inf
             kept.append(utility > game.empty)
         keep = np.array(kept)
         fewer = replace(

@@ -999,7 +999,7 @@ class TestInterruption:
         same_bits(values, play(da.data_shapley, *GAMES["votes"], sampling="plain", max_coalitions=120))
 
     def test_workers_that_always_die_are_given_up(self):
-        with pytest.raises(RuntimeError, match="workers died 4 times"):
+        with pytest.raises(da.InputError, match="workers died 4 times"):
             play(da.data_shapley, *GAMES["votes"], model=Dies(os.getpid()), sampling="plain", n_jobs=2)
 
     def test_values_so_far_are_returned_where_workers_always_die_at_something(self):
@@ -1116,7 +1116,7 @@ class TestOutOfBag:
         values = da.data_oob(STUMP, X, y, max_bags=60, seed=3, n_jobs=1)
         np.testing.assert_allclose(values.values, out_of_bag(STUMP, X, y, 60, 3), atol=EXACT)
         assert (values.coalitions, values.fits, values.stopped) == (60, 60, "coalitions")
-        assert values.parameters["bags"] == 60
+        assert values.parameters["max_bags"] == 60
         assert 0 <= values.values.min() < values.values.max() <= 1
         np.testing.assert_array_less(values.values, values.upper + EXACT)
 
@@ -1162,6 +1162,14 @@ class TestOutOfBag:
         values = da.data_oob(STUMP, X, y, max_width=0.4, n_jobs=1)
         assert values.stopped == "width"
         assert (values.upper - values.lower).max() <= 0.4
+
+    def test_a_bag_of_all_records_is_no_failure(self):
+        X, y = np.arange(3.0)[:, None], np.array([0, 1, 1])
+        whole = [len(set(np.random.default_rng([0, draw]).integers(0, 3, 3))) == 3 for draw in range(40)]
+        assert any(whole)
+        values = da.data_oob(STUMP, X, y, max_bags=40, n_jobs=1)
+        assert values.failures == 0
+        assert not any("no model" in note for note in values.notes)
 
     def test_too_few_bags_are_told(self):
         X, y, _, _ = records(n=25, seed=31)
@@ -1256,7 +1264,7 @@ class TestEstimate:
             assert "intervals" not in text
         else:
             assert f"{values.confidence:.0%} intervals reach ±" in text
-            assert "it ended because the number of coalitions allowed was reached" in text
+            assert "it ended because as many as allowed were done" in text
 
     def test_arrays_are_frozen(self, values):
         for name in ("values", "ids", "errors", "sizes", "lower", "upper"):
@@ -1317,3 +1325,18 @@ class TestEstimate:
         for kept in (False, True):
             values = play(da.data_shapley, *GAMES["votes"], sampling="exact", cache=tmp_path / "c")
             assert ("64 of them kept from before" in values.summary()) == kept
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_more_features_than_records_are_no_trouble_for_our_solver(intercept):
+    """Then the minimum is looked for in the span of the records; scikit-learn finds the same one."""
+    rng = np.random.default_rng(3)
+    X, X_val = rng.normal(size=(10, 40)), rng.normal(size=(30, 40))
+    X[3] = X[2]
+    X[4] = 0.0
+    y, y_val = np.tile([0, 1], 5), (X_val[:, 0] > 0).astype(int)
+    model = LogisticRegression(C=3.0, fit_intercept=intercept, tol=1e-10, max_iter=2000)
+    given = {"scoring": "neg_log_loss", "sampling": "exact", "n_jobs": 1}
+    ours = da.data_shapley(model, X[:8], y[:8], X_val, y_val, **given)
+    theirs = da.data_shapley(model, X[:8], y[:8], X_val, y_val, fast=False, **given)
+    assert ours.values == pytest.approx(theirs.values, abs=1e-6)

@@ -109,6 +109,10 @@ class Values:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items() if value is not None)
         return f"Values({len(self)} records by {self.method}({settings}), total {self.values.sum():.4g})"
 
+    def _who(self) -> str:
+        """What has a value."""
+        return "records"
+
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         columns = {
             "id": self.ids,
@@ -143,7 +147,7 @@ class Values:
         reading = _READINGS.get(self.method, _Reading())
         n = len(self)
         settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
-        lines = [f"{n:,} records valued by {self.method} ({settings})."]
+        lines = [f"{n:,} {self._who()} valued by {self.method} ({settings})."]
         lines += self._in_total(reading)
         lines.append(
             f"Values run from {self.values.min():.3g} to {self.values.max():.3g}, {self.values.mean():.3g} on average."

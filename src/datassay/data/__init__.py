@@ -3,7 +3,15 @@
 from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
-from datassay.data.reading import as_table, bytes_in_memory, column_names, frame_columns, read_distinct, read_table
+from datassay.data.reading import (
+    as_table,
+    bytes_in_memory,
+    column_names,
+    frame_columns,
+    is_missing,
+    read_distinct,
+    read_table,
+)
 from datassay.data.simulate import census, truth, voters
 from datassay.data.table import Column, Table, missing_column
 
@@ -23,6 +31,7 @@ __all__ = [
     "column_names",
     "fit_encoder",
     "frame_columns",
+    "is_missing",
     "list_datasets",
     "load_dataset",
     "missing_column",

@@ -243,7 +243,7 @@ def _join(
     both = np.concatenate([labels, labels_val])
     classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else np.unique(both, return_inverse=True)
     small: Codes = codes.astype(np.uint8) if len(classes) <= 256 else codes.astype(np.int32)
-    unseen = classes[np.bincount(codes[:n], minlength=len(classes)) == 0]
+    unseen = classes[np.bincount(codes[:n], minlength=len(classes))[: len(classes)] == 0]
     if len(unseen):
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
     if len(classes) == 1:

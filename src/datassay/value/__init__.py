@@ -5,7 +5,7 @@ Beside the values themselves, what other rooms build on: the game behind them, a
 
 from typing import TYPE_CHECKING
 
-from datassay.value.coalitions import Estimator, OnFailure, Scoring, is_stable
+from datassay.value.coalitions import CLIPPED, Estimator, OnFailure, Scoring, is_stable
 from datassay.value.estimate import Estimate
 from datassay.value.game import Game, Weights, balance_weights, make_game
 from datassay.value.knn import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from datassay.value.stable import StableLogisticRegression
 
 __all__ = [
+    "CLIPPED",
     "UTILITIES",
     "Bound",
     "Design",

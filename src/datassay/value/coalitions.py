@@ -11,6 +11,7 @@ keeps what is there.
 
 import inspect
 import math
+import os
 import pickle
 import shutil
 import sqlite3
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import thread_count
-from datassay.data import Inputs, Table, prepare
+from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
 from datassay.results import Parameter
 
@@ -44,7 +45,7 @@ Scoring = str | Scorer | None
 OnFailure = Literal["empty", "raise"]
 
 CLIPPED = "clipped_log_loss"
-LARGEST_KERNEL = 64  # features up to which Newton's method beats scikit-learn's solvers
+LARGEST_KERNEL = 64  # features up to which Newton's method beats scikit-learn's solvers, for any number of records
 
 
 class Estimator(Protocol):
@@ -88,10 +89,14 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Utilities of a task's coalitions (NaN where there was no model), and how many were freshly computed."""
+    """Utilities of a task's coalitions (NaN where there is no model), and how many were freshly computed.
+
+    ``failures`` counts coalitions of somebody that have no model; ``message`` is what the first of them said.
+    """
 
     utilities: Floats
     fresh: int
+    failures: int = 0
     message: str = ""
 
 
@@ -104,8 +109,8 @@ class Evaluator(Protocol):
         """The utility of everybody; an exception says what is wrong with the model."""
         ...
 
-    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
-        """The utilities of a task and the first failure; None if it is too late."""
+    def run(self, task: Task, deadline: float | None) -> Answer | None:
+        """The utilities of a task; None if it is too late."""
         ...
 
 
@@ -169,23 +174,23 @@ class FittedModels:
             well[outside] = right
         return well
 
-    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
-        """The utilities of a task and the first failure; None if it is too late."""
+    def run(self, task: Task, deadline: float | None) -> Answer | None:
+        """The utilities of a task; None if it is too late."""
         from sklearn import config_context
 
         utilities: list[float] = []
-        message = ""
+        message, failures = "", 0
         if task.kind == "bag":
             if deadline is not None and time.time() > deadline:
                 return None
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    return self._bag(task.order), ""
+                    return Answer(self._bag(task.order), 1)
                 except Exception as error:
                     if self.on_failure == "raise":
                         raise InputError(f"the model cannot be fitted to a bag: {_first_line(error)}") from error
-                    return np.full(len(self.y), math.nan), _first_line(error)
+                    return Answer(np.full(len(self.y), math.nan), 1, 1, _first_line(error))
         with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
             warnings.simplefilter("ignore")
             for members in task.coalitions():
@@ -208,11 +213,12 @@ class FittedModels:
                         ) from error
                     message = message or _first_line(error)
                 utilities.append(value)
+                failures += len(rows) > 0 and math.isnan(value)
                 if task.kind == "chain":
                     reached = self.empty if math.isnan(value) else value
                     if abs(self.target - reached) <= task.truncation:
                         break
-        return np.array(utilities), message
+        return Answer(np.array(utilities), len(utilities), failures, message)
 
 
 @dataclass(eq=False)
@@ -254,10 +260,10 @@ class LogisticModels:
         self.start = w
         found = self.run(Task("sets", np.ones((1, int(self.owner.max()) + 1), np.bool_)), None)
         assert found is not None
-        return float(found[0][0])
+        return float(found.utilities[0])
 
-    def run(self, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
-        """The utilities of a task and the first failure; None if it is too late."""
+    def run(self, task: Task, deadline: float | None) -> Answer | None:
+        """The utilities of a task; None if it is too late."""
         from datassay.value import model_kernels as kernels
 
         if deadline is not None and time.time() > deadline:
@@ -269,10 +275,15 @@ class LogisticModels:
             task.truncation, out,
         )  # fmt: skip
         out = out[:used]
-        failed = bool(np.isnan(out).any())
-        if failed and self.on_failure == "raise":
-            raise InputError("the model cannot be fitted to a coalition of records of one class")
-        return out, "logistic regression needs records of two classes" if failed else ""
+        failed = np.isnan(out)
+        if task.kind == "sets":
+            failed &= task.members.any(axis=1)
+        if failed.any() and self.on_failure == "raise":
+            raise InputError(f"the model cannot be fitted to a coalition: {self._reason()}")
+        return Answer(out, len(out), int(failed.sum()), self._reason() if failed.any() else "")
+
+    def _reason(self) -> str:
+        return "logistic regression needs records of two classes" if self.needs_both else "no minimum was found"
 
 
 def _first_line(error: Exception) -> str:
@@ -370,7 +381,8 @@ def make_model_game(
     }
     if sizes is not None:
         told["n_records"] = len(owner)
-    mark = _fingerprint(model, known, scorer, inputs, points, points_val, names, owner, evaluator)
+    solver = type(evaluator).__name__
+    mark = _fingerprint(model, known, scorer, inputs, points, points_val, names, owner, solver)
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
         told, tuple(notes), mark,
@@ -427,16 +439,17 @@ def players(
         if groups in X.features:
             raise InputError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
         groups = X[groups]
-    names = np.asarray(groups)
-    if names.dtype == object:
-        missing = [row for row, name in enumerate(names.tolist()) if name is None or name != name]
-        if missing:
-            raise InputError(f"groups has no owner at row {missing[0]} (counting from 0)")
-        names = names.astype(np.str_)
+    # A list goes through object, lest numpy turn what is missing among strings into a string.
+    names = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if names.shape != (n,):
         raise InputError(f"groups must have one owner for each of the {n} records, got shape {names.shape}")
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise InputError(f"groups has no owner at row {int(np.isnan(names).argmax())} (counting from 0)")
+    if names.dtype.kind not in "biuU":
+        plain = [name.item() if isinstance(name, np.generic) else name for name in names.tolist()]
+        missing = [row for row, name in enumerate(plain) if is_missing(name)]
+        if missing:
+            raise InputError(f"groups has no owner at row {missing[0]} (counting from 0)")
+        whole = all(isinstance(name, int) for name in plain)
+        names = np.array(plain, np.int64) if whole else np.array([str(name) for name in plain])
     owners, codes, sizes = np.unique(names, return_inverse=True, return_counts=True)
     return owners, codes.astype(np.int64), sizes
 
@@ -527,7 +540,8 @@ def _evaluator(
     }
     ours = fast or is_stable(model)  # the stable learner has no other solver
     problem = _as_logistic(model) if ours and scoring in kinds and inputs.n_classes == 2 else None
-    if problem is not None and (problem.per_record or points.shape[1] <= LARGEST_KERNEL):
+    n, d = points.shape
+    if problem is not None and (problem.per_record or d <= LARGEST_KERNEL or (d <= 4 * LARGEST_KERNEL and n <= 4 * d)):
         prepared, prepared_val = problem.prepare(points), problem.prepare(points_val)
         ridge = np.full(prepared.shape[1], problem.penalty)
         if problem.free_intercept:
@@ -580,21 +594,45 @@ def _fingerprint(model: Any, scoring: str | None, scorer: Scorer | None, inputs:
     import sklearn
 
     digest = sha256()
-    score = scoring
-    if score is None and scorer is not None:
-        try:
-            score = inspect.getsource(scorer)
-        except (OSError, TypeError):
-            score = repr(scorer)
-    settings = sorted((name, repr(value)) for name, value in model.get_params(deep=True).items())
-    digest.update(repr((type(model).__qualname__, settings, score, sklearn.__version__, len(parts))).encode())
-    for part in (*parts, inputs.labels, inputs.labels_val):
-        if isinstance(part, np.ndarray):
-            digest.update(f"{part.dtype.str}{part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).tobytes())
-        else:
-            digest.update(type(part).__name__.encode())
+    score = scoring if scoring is not None else scorer
+    for part in (sklearn.__version__, model, score, *parts, inputs.labels, inputs.labels_val):
+        for piece in _content(part):
+            digest.update(piece)
     return digest.hexdigest()
+
+
+def _content(thing: object, depth: int = 0) -> Iterator[bytes]:
+    """What a thing consists of, the same for equal things in any process: no addresses, nothing left out."""
+    yield f"<{type(thing).__module__}.{type(thing).__qualname__}".encode()
+    if thing is None or isinstance(thing, str | int | float | complex | bool | bytes | np.generic):
+        yield repr(thing).encode()
+    elif isinstance(thing, np.ndarray) and thing.dtype != object:
+        yield f"{thing.dtype.str}{thing.shape}".encode()
+        yield np.ascontiguousarray(thing).tobytes()
+    elif depth > 12:  # a thing that holds itself
+        yield b"..."
+    elif isinstance(thing, type):
+        yield f"{thing.__module__}.{thing.__qualname__}".encode()
+    elif isinstance(thing, list | tuple | np.ndarray):
+        for piece in thing:
+            yield from _content(piece, depth + 1)
+    elif isinstance(thing, dict):
+        for name in sorted(thing, key=repr):
+            yield from _content(name, depth + 1)
+            yield from _content(thing[name], depth + 1)
+    elif inspect.isfunction(thing):
+        yield f"{thing.__module__}.{thing.__qualname__}".encode()
+        yield thing.__code__.co_code
+        yield from _content([c for c in thing.__code__.co_consts if not inspect.iscode(c)], depth + 1)
+        yield from _content([thing.__defaults__, thing.__kwdefaults__, thing.__code__.co_names], depth + 1)
+        yield from _content([cell.cell_contents for cell in thing.__closure__ or ()], depth + 1)
+    elif hasattr(thing, "get_params"):
+        yield from _content(thing.get_params(deep=False), depth + 1)
+    elif hasattr(thing, "__dict__"):
+        yield from _content(vars(thing), depth + 1)
+    else:
+        yield repr(thing).encode()
+    yield b">"
 
 
 class UtilityCache:
@@ -605,7 +643,9 @@ class UtilityCache:
     """
 
     def __init__(self, path: object, game: ModelGame) -> None:
-        self._path, self._game = Path(path), game.fingerprint  # type: ignore[arg-type]
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"cache must be the name of a file, got {path!r}")
+        self._path, self._game = Path(path), game.fingerprint
         if not self._path.absolute().parent.is_dir():
             raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
         try:
@@ -614,7 +654,10 @@ class UtilityCache:
                     "CREATE TABLE IF NOT EXISTS utilities (game TEXT, coalition BLOB, utility REAL, "
                     "PRIMARY KEY (game, coalition)) WITHOUT ROWID"
                 )
+                connection.execute("CREATE TABLE IF NOT EXISTS reasons (game TEXT PRIMARY KEY, reason TEXT)")
                 connection.commit()
+                why = connection.execute("SELECT reason FROM reasons WHERE game = ?", (self._game,)).fetchone()
+                self._reason = why[0] if why else ""
                 rows = connection.execute("SELECT coalition, utility FROM utilities WHERE game = ?", (self._game,))
                 self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
         except sqlite3.DatabaseError as error:
@@ -629,25 +672,29 @@ class UtilityCache:
     def find(self, task: Task, game: ModelGame) -> Answer | None:
         """The task's utilities, if all of them are known."""
         utilities = []
+        failures = 0
         for members in task.coalitions():
             value = self._known.get(_key(members))
             if value is None:
                 return None
             utilities.append(value)
+            failures += math.isnan(value) and bool(members.any())
             if task.kind == "chain":
                 reached = game.empty if math.isnan(value) else value
                 if abs(game.full - reached) <= task.truncation:
                     break
-        return Answer(np.array(utilities), 0)
+        return Answer(np.array(utilities), 0, failures, self._reason if failures else "")
 
-    def add(self, task: Task, utilities: Floats) -> None:
+    def add(self, task: Task, answer: Answer) -> None:
         """Keep what a task found."""
-        keys = [_key(members) for members, _ in zip(task.coalitions(), utilities, strict=False)]
-        new = dict(zip(keys, utilities.tolist(), strict=True))
+        keys = [_key(members) for members, _ in zip(task.coalitions(), answer.utilities, strict=False)]
+        new = dict(zip(keys, answer.utilities.tolist(), strict=True))
         self._known.update(new)
         rows = [(self._game, key, None if math.isnan(value) else value) for key, value in new.items()]
         with closing(self._open()) as connection, connection:
             connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
+            if answer.message:
+                connection.execute("INSERT OR IGNORE INTO reasons VALUES (?, ?)", (self._game, answer.message))
 
 
 def _key(members: Bools) -> bytes:
@@ -657,7 +704,7 @@ def _key(members: Bools) -> bytes:
 MOST_LOSSES = 3
 
 
-class WorkerLostError(RuntimeError):
+class WorkerLostError(InputError):
     """Workers died again and again, most likely for lack of memory."""
 
 
@@ -690,7 +737,7 @@ def evaluate(
         if isinstance(found, Answer):
             waiting.popleft()
             return found
-        result = None
+        result: Answer | None = None
         while True:
             try:
                 result = found.result()
@@ -704,12 +751,9 @@ def evaluate(
                 assert not isinstance(again, Answer)
                 found = again
         waiting.popleft()
-        if result is None:
-            return None
-        utilities, message = result
-        if cache is not None:
-            cache.add(task, utilities)
-        return Answer(utilities, len(utilities), message)
+        if result is not None and cache is not None:
+            cache.add(task, result)
+        return result
 
     try:
         for task in tasks:
@@ -826,17 +870,18 @@ class _Processes:
         self._pool = self._start()
 
     def close(self, at_once: bool) -> None:
-        for future in self._futures:
-            future.cancel()
-        if at_once:  # interrupted: whatever they are doing, nobody waits for it
+        if at_once:  # interrupted: whatever they are doing, nobody waits for it (loky trips over cancelled work here)
             self._pool.shutdown(wait=False, kill_workers=True)
+        else:
+            for future in self._futures:
+                future.cancel()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 _in_this_worker: dict[str, Evaluator] = {}
 
 
-def _in_worker(folder: str, task: Task, deadline: float | None) -> tuple[Floats, str] | None:
+def _in_worker(folder: str, task: Task, deadline: float | None) -> Answer | None:
     """Run by a worker: the evaluator is put together from the folder once, its arrays mapped, not read."""
     if folder not in _in_this_worker:
         import signal

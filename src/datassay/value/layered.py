@@ -43,7 +43,7 @@ from datassay.value.coalitions import (
     players,
 )
 from datassay.value.estimate import Estimate
-from datassay.value.semivalues import PRIOR_DRAWS, Rules, Run, quantile
+from datassay.value.semivalues import Rules, Run, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -504,6 +504,7 @@ class Evaluated:
 
 
 INTERVAL_FREEDOM = 30
+PRIOR_DRAWS = 2.0
 
 
 def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:

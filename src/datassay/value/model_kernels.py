@@ -154,12 +154,11 @@ def _gradient_norm(X, sign, rows, m, ridge, factor, w, margin, gradient):
 
 
 @kernel
-def _span(X, rows, m, basis, inside):
-    """An orthonormal basis of the span of these rows (Gram and Schmidt, twice), their coordinates; its dimension."""
-    d = X.shape[1]
+def _span(X, rows, m, d, basis, inside):
+    """An orthonormal basis of these rows' first d columns (Gram and Schmidt, twice), coordinates; its dimension."""
     rank = 0
     for i in range(m):
-        x = X[rows[i]]
+        x = X[rows[i], :d]
         left = basis[rank]
         for j in range(d):
             left[j] = x[j]
@@ -181,29 +180,38 @@ def _span(X, rows, m, basis, inside):
 
 
 @kernel
-def _in_span(X, sign, rows, m, ridge, factor, start, tolerance, w, space):
-    """The minimiser for fewer records than features, all features penalised alike: it lies in the records' span."""
-    d = X.shape[1]
+def _in_span(X, sign, rows, m, ridge, factor, start, tolerance, w, margin):
+    """The minimiser for fewer records than features: but for a free intercept, it lies in the records' span."""
+    columns = X.shape[1]
+    free = 1 if ridge[columns - 1] != ridge[0] else 0
+    d = columns - free
     basis, inside = np.empty((m + 1, d)), np.empty((m, m))
-    rank = _span(X, rows, m, basis, inside)
-    here, signs = np.empty((m, max(rank, 1))), np.empty(m)
-    for i in range(m):
-        signs[i] = sign[rows[i]]
-        for r in range(max(rank, 1)):
-            here[i, r] = inside[i, r] if rank else 0.0
-    size = here.shape[1]
+    rank = _span(X, rows, m, d, basis, inside)
+    size = max(rank + free, 1)
+    here, signs, penalty = np.zeros((m, size)), np.empty(m), np.full(size, ridge[0])
     first, found = np.zeros(size), np.empty(size)
     for r in range(rank):
-        first[r] = _dot(basis[r], start)
+        first[r] = _dot(basis[r], start[:d])
+    longest = 0.0
+    for i in range(m):
+        signs[i] = sign[rows[i]]
+        longest = max(longest, _dot(X[rows[i]], X[rows[i]]))
+        for r in range(rank):
+            here[i, r] = inside[i, r]
+        if free:
+            here[i, rank] = X[rows[i], d]
+    if free:
+        penalty[rank], first[rank] = ridge[d], start[d]
     norm = _newton(
-        here, signs, np.arange(m), m, ridge[:size], factor, first, 0.5 * tolerance, found, np.empty((size + 3, size)),
-        space,
-    )  # fmt: skip
+        here, signs, np.arange(m), m, penalty, factor, first, 0.5 * tolerance, found, np.empty((size + 3, size)), margin
+    )
     for j in range(d):
         w[j] = 0.0
         for r in range(rank):
             w[j] += found[r] * basis[r, j]
-    return norm + 2 * SMALL * m * math.sqrt(_dot(X[rows[0]], X[rows[0]]))
+    if free:
+        w[d] = found[rank]
+    return norm + 2 * SMALL * m * math.sqrt(longest)
 
 
 @kernel
@@ -236,7 +244,7 @@ def _utility(X, sign, rows, m, X_val, sign_val, ridge, per_record, needs_both, s
         if not both:
             return math.nan
     factor = float(m) if per_record else 1.0
-    if per_record and 2 * m <= X.shape[1]:
+    if 2 * m <= X.shape[1]:
         norm = _in_span(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, margin)
     else:
         norm = _newton(X, sign, rows, m, ridge, factor, start, tolerance * factor, w, work, margin)

@@ -9,6 +9,7 @@ coalition takes a model fit, so coalitions are sampled: in orders along which th
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any, Literal
@@ -40,7 +41,7 @@ Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
 SAMPLINGS: tuple[Sampling, ...] = ("auto", "plain", "antithetic", "stratified", "exact")
 
 DEFAULT_COALITIONS = 10_000
-FEWEST_DRAWS = 16  # before an interval is trusted to end the run
+FEWEST_DRAWS = 30  # before an interval is trusted to end the run
 STRATA = 4
 LARGEST_ENUMERATION = 24
 
@@ -138,12 +139,18 @@ class Run:
             finally:
                 stream.close()  # type: ignore[attr-defined]
 
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """An interruption while answers are added up ends that, as one while they are awaited does."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+
     def _count(self, answer: Answer) -> None:
-        bag = self.what == "bags"
-        failed = np.isnan(answer.utilities)
-        self.coalitions += 1 if bag else len(answer.utilities)
-        self.fits += min(answer.fresh, 1) if bag else answer.fresh
-        self.failures += int(failed.all()) if bag else int(failed.sum())
+        self.coalitions += 1 if self.what == "bags" else len(answer.utilities)
+        self.fits += answer.fresh
+        self.failures += answer.failures
         self.message = self.message or answer.message
 
     def _guess(self) -> int:
@@ -214,9 +221,9 @@ class Run:
         game = self.game
         remarks = [*game.notes, *notes]
         if self.failures:
+            fate = "were passed over" if self.what == "bags" else f"count as no data ({game.empty:.4g})"
             remarks.append(
-                f"{self.failures:,} of {self.coalitions:,} {self.what} had no model and count as no data "
-                f"({game.empty:.4g}): {self.message}"
+                f"{self.failures:,} of {self.coalitions:,} {self.what} had no model and {fate}: {self.message}"
             )
         if self.stopped in ("interrupted", "workers"):
             again = "run it again with the same cache and it goes on from there" if self.cache else "with cache=FILE a "
@@ -252,37 +259,51 @@ class Run:
         return InputError(f"max_seconds={self.rules.max_seconds:g} is not enough for {needed}; give it more time")
 
 
-@dataclass(eq=False)
 class Moments:
     """Means of independent draws and their errors, one for each player, from sums that rounding does not spoil."""
 
-    n: int
-    draws: int = 0
+    def __init__(self, n: int) -> None:
+        self._state = (0, np.zeros(n), np.zeros(n))  # replaced as a whole, so that no interruption leaves half of it
 
-    def __post_init__(self) -> None:
-        self.mean, self._squares = np.zeros(self.n), np.zeros(self.n)
+    @property
+    def draws(self) -> int:
+        """How many draws there were."""
+        return self._state[0]
+
+    @property
+    def mean(self) -> Floats:
+        """Their means."""
+        return self._state[1]
 
     def add(self, draw: Floats) -> None:
         """One more draw."""
-        self.draws += 1
-        change = draw - self.mean
-        self.mean += change / self.draws
-        self._squares += change * (draw - self.mean)
+        draws, mean, squares = self._state
+        change = draw - mean
+        closer = mean + change / (draws + 1)
+        self._state = (draws + 1, closer, squares + change * (draw - closer))
 
     def errors(self) -> Floats:
-        """Standard errors. Variances are drawn a little toward their mean: few draws may miss one altogether."""
-        if self.draws < 2:
-            return np.full(self.n, math.inf)
-        variance = self._squares / (self.draws - 1)
-        pooled = ((self.draws - 1) * variance + PRIOR_DRAWS * variance.mean()) / (self.draws - 1 + PRIOR_DRAWS)
-        return np.asarray(np.sqrt(pooled / self.draws))
+        """Standard errors."""
+        draws, mean, squares = self._state
+        if draws < 2:
+            return np.full(len(mean), math.inf)
+        return np.asarray(np.sqrt(supported(squares / (draws - 1), draws - 1) / draws))
 
     def half_width(self, confidence: float) -> Floats:
         """How far intervals reach to either side, by Student's t."""
         return self.errors() * quantile(confidence, self.draws - 1)
 
 
-PRIOR_DRAWS = 2.0
+PRIOR_DRAWS = 8.0
+
+
+def supported(variance: Floats, freedom: Floats | int) -> Floats:
+    """Variances, each drawn up toward the mean of all as if that had been seen in a few draws more.
+
+    What a player adds is often nothing and rarely much: few draws may miss it, and with it nearly all of the variance.
+    """
+    pooled = (freedom * variance + PRIOR_DRAWS * variance.mean()) / (freedom + PRIOR_DRAWS)
+    return np.asarray(np.maximum(variance, pooled))
 
 
 def quantile(confidence: float, freedom: float) -> float:
@@ -488,20 +509,21 @@ def _by_orders(
 
     moments = Moments(n)
     stream = run.answers(tasks(), known)
-    for draw in count():
-        orders = orders_of(n, sampling, rules.seed, draw)
-        answers = list(islice(stream, every))
-        if len(answers) < every:
-            break
-        total = np.zeros(n)
-        for order, answer in zip(orders, answers, strict=True):
-            steps = np.diff(game.filled(answer.utilities), prepend=game.empty)
-            total[order[: len(steps)]] += weights[: len(steps)] * steps
-        moments.add(total / every)
-        half = moments.half_width(rules.confidence)
-        run.observe(moments.mean, half)
-        if run.is_narrow(moments.draws, half) or run.is_spent(moments.draws):
-            break
+    with run.keeping():
+        for draw in count():
+            orders = orders_of(n, sampling, rules.seed, draw)
+            answers = list(islice(stream, every))
+            if len(answers) < every:
+                break
+            total = np.zeros(n)
+            for order, answer in zip(orders, answers, strict=True):
+                steps = np.diff(game.filled(answer.utilities), prepend=game.empty)
+                total[order[: len(steps)]] += weights[: len(steps)] * steps
+            moments.add(total / every)
+            half = moments.half_width(rules.confidence)
+            run.observe(moments.mean, half)
+            if run.is_narrow(moments.draws, half) or run.is_spent(moments.draws):
+                break
     stream.close()  # type: ignore[attr-defined]
     if moments.draws == 0:
         raise run.give_up(f"one draw of {every} orders of {n:,} players")
@@ -549,12 +571,12 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told
     parts = chunks(2**n, 64)
     worth = np.empty(2**n)
     at = 0
-    for answer in run.answers((Task("sets", members(part)) for part in parts), 2**n):
-        worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
-        at += len(answer.utilities)
+    with run.keeping():
+        for answer in run.answers((Task("sets", members(part)) for part in parts), 2**n):
+            worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
+            at += len(answer.utilities)
     if at < 2**n:
         raise run.give_up(f"all {2**n:,} coalitions")
-    run.failures -= 1  # nobody at all is no failure
     run.stopped = "exact"
     size = np.array([bits.bit_count() for bits in range(2**n)])
     by_size = np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])  # of one coalition
@@ -626,17 +648,18 @@ def data_banzhaf(
 
     draws = count() if limit is None else range(math.ceil(limit / at_once))
     tasks = (Task("sets", members(draw)) for draw in draws)
-    inside, outside = _Side(n), _Side(n)
-    half = np.full(n, math.inf)
-    for draw, answer in enumerate(run.answers(tasks, limit)):
-        scores, joined = game.filled(answer.utilities) - game.full, members(draw)
-        inside.add(joined, scores)
-        outside.add(~joined, scores)
-        error2 = inside.variance_of_mean() + outside.variance_of_mean()
-        half = np.sqrt(error2) * quantile(rules.confidence, run.coalitions - 2)
-        run.observe(inside.mean() - outside.mean(), half)
-        if run.is_narrow(run.coalitions, half):
-            break
+    sides = (_Side.of(n), _Side.of(n))
+    values, half = np.zeros(n), np.full(n, math.inf)
+    stream = run.answers(tasks, limit)
+    with run.keeping():
+        for draw, answer in enumerate(stream):
+            scores, joined = game.filled(answer.utilities) - game.full, members(draw)
+            sides = (sides[0].plus(joined, scores), sides[1].plus(~joined, scores))
+            values, half = _contrast(*sides, rules.confidence)
+            run.observe(values, half)
+            if run.is_narrow(run.coalitions, half):
+                break
+    stream.close()  # type: ignore[attr-defined]
     if run.coalitions < 4 or not np.isfinite(half).all():
         if run.stopped in ("interrupted", "workers", "seconds"):
             raise run.give_up("coalitions with and without every player")
@@ -644,33 +667,42 @@ def data_banzhaf(
             f"max_coalitions={limit} is too few: every player must be in some coalitions and out of others"
         )
     run.stopped = run.stopped or "coalitions"
-    values = inside.mean() - outside.mean()
-    return run.result(
-        values, "data_banzhaf", {"sampling": "plain"}, half / quantile(rules.confidence, run.coalitions - 2), half
-    )
+    values, half = _contrast(*sides, rules.confidence)
+    told: dict[str, Parameter] = {"sampling": "plain", "max_coalitions": limit}
+    return run.result(values, "data_banzhaf", told, half / quantile(rules.confidence, run.coalitions - 2), half)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Side:
     """Scores of the coalitions with, or without, each player."""
 
-    n: int
+    count: Floats
+    total: Floats
+    squares: Floats
 
-    def __post_init__(self) -> None:
-        self.count, self._sum, self._squares = (np.zeros(self.n) for _ in range(3))
+    @classmethod
+    def of(cls, n: int) -> "_Side":
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
-    def add(self, members: NDArray[np.bool_], scores: Floats) -> None:
-        self.count += members.sum(axis=0)
-        self._sum += scores @ members
-        self._squares += scores**2 @ members
+    def plus(self, members: NDArray[np.bool_], scores: Floats) -> "_Side":
+        return _Side(
+            self.count + members.sum(axis=0), self.total + scores @ members, self.squares + scores**2 @ members
+        )
 
     def mean(self) -> Floats:
-        return np.asarray(self._sum / np.maximum(self.count, 1))
+        return np.asarray(self.total / np.maximum(self.count, 1))
 
     def variance_of_mean(self) -> Floats:
-        spread = np.maximum(self._squares - self.count * self.mean() ** 2, 0.0)
+        spread = np.maximum(self.squares - self.count * self.mean() ** 2, 0.0)
         enough = self.count >= 2
         return np.where(enough, spread / np.where(enough, (self.count - 1) * self.count, 1), math.inf)
+
+
+def _contrast(inside: _Side, outside: _Side, confidence: float) -> tuple[Floats, Floats]:
+    """Banzhaf values, the mean of one side less that of the other, and the half-widths of their intervals."""
+    error2 = inside.variance_of_mean() + outside.variance_of_mean()
+    number = float((inside.count + outside.count).max())
+    return inside.mean() - outside.mean(), np.sqrt(error2) * quantile(confidence, number - 2)
 
 
 def leave_one_out(
@@ -722,9 +754,10 @@ def leave_one_out(
         return members
 
     found: list[Floats] = []
-    for answer in run.answers((Task("sets", without(part)) for part in chunks(n, 16)), n):
-        found.append(game.filled(answer.utilities))
-    if run.coalitions < n:
+    with run.keeping():
+        for answer in run.answers((Task("sets", without(part)) for part in chunks(n, 16)), n):
+            found.append(game.filled(answer.utilities))
+    if sum(map(len, found)) < n:
         raise run.give_up(f"{n:,} fits")
     run.stopped = "exact"
     return run.result(game.full - np.concatenate(found), "leave_one_out", {})
@@ -794,26 +827,27 @@ def data_oob(
         return Task("bag", np.empty(0, np.bool_), np.concatenate(rows).astype(np.int64))
 
     draws = count() if limit is None else range(limit)
-    total, squares, seen = np.zeros(n), np.zeros(n), np.zeros(n)
-    half = np.full(n, math.inf)
-    for answer in run.answers((bag(draw) for draw in draws), limit):
-        well = answer.utilities
-        outside = ~np.isnan(well)
-        of = np.bincount(owner[outside], minlength=n)
-        mean = np.bincount(owner[outside], well[outside], minlength=n) / np.maximum(of, 1)
-        seen += of > 0
-        total += mean
-        squares += mean**2
-        half = _oob_errors(total, squares, seen) * _oob_quantiles(seen, rules.confidence)
-        run.observe(total / np.maximum(seen, 1), half)
-        if run.is_narrow(run.coalitions, half):
-            break
+    sums = (np.zeros(n), np.zeros(n), np.zeros(n))
+    stream = run.answers((bag(draw) for draw in draws), limit)
+    with run.keeping():
+        for answer in stream:
+            outside = ~np.isnan(answer.utilities)
+            of = np.bincount(owner[outside], minlength=n)
+            mean = np.bincount(owner[outside], answer.utilities[outside], minlength=n) / np.maximum(of, 1)
+            sums = (sums[0] + mean, sums[1] + mean**2, sums[2] + (of > 0))
+            half = _oob_errors(*sums) * _oob_quantiles(sums[2], rules.confidence)
+            run.observe(sums[0] / np.maximum(sums[2], 1), half)
+            if run.is_narrow(run.coalitions, half):
+                break
+    stream.close()  # type: ignore[attr-defined]
+    total, squares, seen = sums
     if not (seen > 0).all():
         if run.stopped or limit is None:
             raise run.give_up("every record to be out of some bag")
         raise InputError(f"max_bags={limit} is too few: some records were in all of them")
     run.stopped = run.stopped or "coalitions"
     values, errors = total / seen, _oob_errors(total, squares, seen)
+    half = errors * _oob_quantiles(seen, rules.confidence)
     told: dict[str, Parameter] = {"max_bags": limit}
     known = bool(np.isfinite(half).all())
     result = run.result(values, "data_oob", told, errors if known else None, half if known else None)
@@ -821,13 +855,10 @@ def data_oob(
 
 
 def _oob_errors(total: Floats, squares: Floats, seen: Floats) -> Floats:
-    """Errors of means over bags; a variance is drawn toward the mean variance, as few bags may miss it all."""
-    enough = seen >= 2
-    freedom = np.where(enough, seen - 1, 1)
-    variance = np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom
-    typical = variance[enough].mean() if enough.any() else 0.0
-    pooled = (freedom * variance + PRIOR_DRAWS * typical) / (freedom + PRIOR_DRAWS)
-    return np.where(enough, np.sqrt(pooled / np.maximum(seen, 1)), math.inf)
+    """Errors of means over bags."""
+    freedom = np.maximum(seen - 1, 1)
+    variance = supported(np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom, freedom)
+    return np.where(seen >= 2, np.sqrt(variance / np.maximum(seen, 1)), math.inf)
 
 
 def _oob_quantiles(seen: Floats, confidence: float) -> Floats:
