@@ -53,7 +53,7 @@ def test_the_stable_learner_finds_the_minimum_that_scipy_finds(lam, kappa, inter
     expected = minimiser(A, 2.0 * y - 1, lam)
     found = model.coef_[0] if not intercept else np.append(model.coef_[0], model.intercept_[0])
     assert found == pytest.approx(expected, abs=1e-6)
-    assert model.gradient_norm_ <= model.tol
+    assert model.gradient_norm_ <= model.tolerance
     assert (model.predict(X) == (A @ expected > 0)).mean() == 1.0
 
 
@@ -116,9 +116,10 @@ def test_constants_are_those_of_the_formula():
     model = da.StableLogisticRegression(2.0, 0.5, fit_intercept=True, intercept_scaling=1.0, tol=1e-6)
     assert model.length == pytest.approx(math.sqrt(5))
     assert model.c == pytest.approx(10)
-    assert model.solver_error == pytest.approx(math.sqrt(5) * 1e-6 / 0.5)
-    assert model.replace_one(7) == pytest.approx(2 * 5 / (0.5 * 7) + 2 * math.sqrt(5) * 1e-6 / 0.5)
-    assert model.remove_one(7) == pytest.approx(5 / (0.5 * 7) + 2 * math.sqrt(5) * 1e-6 / 0.5)
+    assert model.tolerance == pytest.approx(1e-6 * math.sqrt(5))
+    assert model.solver_error == pytest.approx(5 * 1e-6 / 0.5)  # κt/λ
+    assert model.replace_one(7) == pytest.approx(2 * 5 / (0.5 * 7) + 2 * 5 * 1e-6 / 0.5)
+    assert model.remove_one(7) == pytest.approx(5 / (0.5 * 7) + 2 * 5 * 1e-6 / 0.5)
 
 
 @pytest.mark.parametrize("reach", [0.0, 0.3, 1.0, 3.0, 8.0])
@@ -384,7 +385,7 @@ def test_bernstein_promises_the_same_with_fewer_fits():
     k = np.arange(1, n)
     variance = (c / k) ** 2 / few.expected[1:] / n**2
     largest = c / k / few.expected[1:] / n
-    tail = 2 * math.exp(-(alpha**2) / (2 * (variance.sum() + largest.max() * alpha / 3)))
+    tail = 2 * math.exp(-(alpha**2) / (2 * (variance.sum() + 2 * largest.max() * alpha / 3)))
     assert tail <= beta * (1 + 1e-9)
 
 
@@ -516,6 +517,7 @@ def test_noise_has_the_planned_scale_and_no_seed():
     assert len(np.unique(drawn[:, 0])) == 100
     assert plan.scale == pytest.approx(plan.sensitivity / 2)
     assert plan.sensitivity == pytest.approx(sensitivities(design, model.stability_on(X_val, y_val)).max(axis=1))
+    assert (plan.sensitivity > sensitivities(design, model.stability_on(X_val, y_val)).max(axis=1)).all()  # rounding
 
 
 def test_the_guarantee_says_all_of_it():
@@ -662,6 +664,8 @@ def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
             utility = game.evaluator.run(task, None).utilities[0] if len(members) else math.inf
             kept.append(utility > game.empty)
         keep = np.array(kept)
+        if not keep.any():
+            return honest(game, design, rules, newcomers)
         fewer = replace(
             design,
             members=tuple(m for m, k in zip(design.members, kept, strict=True) if k),
@@ -713,3 +717,70 @@ def test_every_pair_of_a_small_game_is_enumerated_as_itertools_does():
     assert [tuple(m.tolist()) for m in design.members] == [
         members for size in range(5) for members in combinations(range(5), size)
     ]
+
+
+def test_the_audit_catches_a_solver_that_starts_from_everybody_s_model(monkeypatch):
+    """Within the tolerance, where a fit ends depends on where it starts: that must not be others' records."""
+    honest = coalitions.LogisticModels.full
+
+    def from_all(self):
+        worth = honest(self)
+        self.start = np.full_like(self.start, float(self.X.mean()))
+        return worth
+
+    monkeypatch.setattr(coalitions.LogisticModels, "full", from_all)
+    found = da.audit("private_layered_shapley", epsilon=1.0)
+    assert any("in none of their coalitions" in fault for fault in found.faults)
+
+
+@pytest.mark.parametrize(
+    ("members", "repeats", "expected"),
+    [
+        ([[1, 2], [3]], [1, 1], [1.0] * 5),  # not by size
+        ([[1], [1, 2]], [1, -1], [1.0] * 5),
+        ([[2, 1]], [1], [1.0] * 5),
+        ([[1]], [1], [1.0, 0.0, 1, 1, 1]),
+        ([[0, 1, 2, 3, 4]], [1], [1.0] * 5),
+        ([[1]], [1], [1.0] * 4),
+        ([], [], [1.0] * 5),
+    ],
+)
+def test_a_design_that_is_none_is_refused(members, repeats, expected):
+    with pytest.raises(InputError, match="this is no design"):
+        da.Design(
+            5, 1.0, 0.05, 1.0, "hoeffding", 0, np.array(expected), tuple(map(np.array, members)), np.array(repeats)
+        )
+
+
+def test_what_cannot_be_solved_for_all_data_is_refused_for_any():
+    X, y, X_val, y_val = problem(20)
+    for parameters in ({"tol": 1e-12}, {"kappa": 100.0, "lam": 1e-4}):
+        with pytest.raises(InputError, match=r"tol must be|too large for a stable fit"):
+            da.private_layered_shapley(da.StableLogisticRegression(**parameters), X, y, X_val, y_val, predict=False)
+
+
+@pytest.mark.parametrize(("kappa", "lam"), [(1.0, 1e-6), (1e3, 1.0), (1e-3, 1e-3), (50.0, 1e4)])
+def test_every_coalition_is_solved_at_the_edge_of_what_is_allowed(kappa, lam):
+    """Whether a release is made must not depend on the data: longest, shortest, separable and equal records."""
+    model = da.StableLogisticRegression(kappa, lam, fit_intercept=False, tol=1e-11)
+    rng = np.random.default_rng(0)
+    X_val, y_val = rng.normal(size=(30, 2)), np.tile([0, 1], 15)
+    for X in (
+        rng.normal(size=(8, 2)) * 1e9, rng.normal(size=(8, 2)) * 1e-9, np.full((8, 2), kappa), np.zeros((8, 2)),
+        np.sign(rng.normal(size=(8, 2))) * kappa,
+    ):  # fmt: skip
+        for y in (np.tile([0, 1], 4), np.ones(8, int), (X[:, 0] > 0).astype(int)):
+            values = da.layered_shapley(model, X, y, X_val, y_val, alpha=model.c, on_failure="raise", n_jobs=1)
+            assert np.isfinite(values.values).all()
+
+
+def test_the_published_noise_is_charged_for_what_it_is_worth(tmp_path):
+    X, y, X_val, y_val = problem(20)
+    model = da.StableLogisticRegression(1.0, 1.0, fit_intercept=False)
+    given = {"alpha": 0.5, "noise": "paper", "predict": False, "n_jobs": 1}
+    plan = da.plan_private_layered(model, 20, X_val, y_val, alpha=0.5, noise="paper", n_jobs=1)
+    worth = (plan.sensitivity / plan.scale).max()
+    ledger = da.Ledger(tmp_path / "l", 100.0, 1e-5, "replace")
+    values = da.private_layered_shapley(model, X, y, X_val, y_val, ledger=ledger, **given)
+    assert ledger.spent() == pytest.approx(worth, rel=0.02)
+    assert any(f"ε = {worth:.3g}" in note for note in values.notes)

@@ -636,7 +636,7 @@ def _design_faults() -> list[str]:
     With next to no noise a value is what the formula says, which is computed here once more, one fit at a time. The
     labels are such that many coalitions do worse than guessing: leaving those out would be a choice by the data.
     """
-    from datassay.value import layered_design
+    from datassay.value import Design, layered_design
     from datassay.value.stable import StableLogisticRegression
 
     n = 6
@@ -664,4 +664,14 @@ def _design_faults() -> list[str]:
         model, X, y, X_val, y_val, epsilon=1e9, design=design, predict=False, n_jobs=1
     ).values
     off = float(np.abs(released - expected).max())
-    return [] if off < 1e-5 else [f"values are not those of the published design, but off by {off:.3g}"]
+    faults = [] if off < 1e-5 else [f"values are not those of the published design, but off by {off:.3g}"]
+    # With the empty coalition alone a value gets no noise: it must not know of anybody else, to the last bit.
+    alone = Design(n, 1.0, 0.05, model.c, "hoeffding", 0, np.ones(n), (np.empty(0, np.int64),), np.ones(1, np.int64))
+    told = []
+    for last in (X[-1], 10 - X[-1]):
+        others = np.vstack([X[:-1], last])
+        values = private_layered_shapley(model, others, y, X_val, y_val, design=alone, predict=False, n_jobs=1).values
+        told.append(values[:-1])
+    if (told[0] != told[1]).any():
+        faults.append("values depend on records of others that are in none of their coalitions")
+    return faults

@@ -58,7 +58,7 @@ def sensitivities(design: Design, stability: Any) -> Floats:
     total = np.zeros((n, n))
     gamma = [0.0, *(stability.replace_one(m) for m in range(1, n + 1))]
     both = np.array([gamma[k] + gamma[k + 1] for k in range(n)])
-    weight = design.weights * both[design.sizes]
+    weight = np.abs(design.weights) * both[design.sizes]
     at_once = max(1, 2**24 // n)
     for start in range(0, len(design.members), at_once):
         part = design.members[start : start + at_once]
@@ -213,11 +213,21 @@ def _plan(
         raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
     stability = model.stability_on(points, labels) if constants == "sharp" else model
     moved = sensitivities(design, stability).max(axis=1)
+    moved = np.where(moved > 0, moved + _rounding(design, len(points)), 0.0)
     scale = moved / epsilon if noise == "certified" else np.full(n, paper_scale(design, model, epsilon))
     correlation, basis = None, "not asked for"
     if predict:
         correlation, basis = _predict(model, points, labels, pilot, scale, seed, n_jobs)
     return LayeredPlan(design, moved, scale, epsilon, noise, constants, correlation, basis)
+
+
+def _rounding(design: Design, validation: int) -> Floats:
+    """What rounding may add to the difference of two values; utilities, clipped at guessing, are at most ln 2."""
+    outside = np.full(design.n, design.weights.sum())
+    for members, weight in zip(design.members, design.weights, strict=True):
+        outside[members] -= weight
+    eps = float(np.finfo(np.float64).eps)
+    return np.asarray(8 * math.log(2) * eps * (validation + len(design.members)) * np.maximum(outside, 0.0))
 
 
 FEWEST_PILOTS = 20
@@ -370,7 +380,9 @@ def private_layered_shapley(
     )  # fmt: skip
     _judge(plan, at_least)
     told = _told(plan, model)
-    cost = Cost("laplace", 1 / epsilon, 1.0, neighbours="replace")
+    # What the published noise is really worth goes to the ledger, whatever it is named after.
+    proven = epsilon if noise == "certified" else float((plan.sensitivity / plan.scale).max())
+    cost = Cost("laplace", 1 / proven, 1.0, neighbours="replace")
     what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
     drawn = [plan.design.members[i].tolist() for i in range(len(plan.design.members))]
     request = fingerprint(
@@ -389,13 +401,16 @@ def private_layered_shapley(
         assert paid.earlier.secret is not None
         values = np.array(json.loads(paid.earlier.secret), np.float64)
     notes.append(
-        f"noise is independent from recipient to recipient: one faces ε = {epsilon:.3g}, {recipients} who share their "
-        f"values ε = {recipients * epsilon:.3g}{_accounted(cost, recipients, delta)}"
+        f"noise is independent from recipient to recipient: one faces ε = {proven:.3g}, {recipients} who share their "
+        f"values ε = {recipients * proven:.3g}{_accounted(cost, recipients, delta)}"
     )
     if plan.is_low:
         notes.append(plan.warning())
     if noise == "paper":
-        notes.append("the scale of noise is the published one: no proof supports the ε it is named after")
+        notes.append(
+            f"the scale of noise is the published one, and the published proof does not hold; what can be proven of it "
+            f"here is ε = {proven:.3g}"
+        )
     guarantee = Guarantee(
         what, epsilon, 0.0, "replace", "Laplace mechanism", audience="owner, no collusion",
         certified=noise == "certified",

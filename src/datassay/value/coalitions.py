@@ -9,6 +9,7 @@ not a number is worth what no data is worth, and is counted; a worker that dies 
 keeps what is there.
 """
 
+import copy
 import inspect
 import math
 import os
@@ -104,6 +105,7 @@ class Evaluator(Protocol):
     """Computes utilities; NaN where a coalition has no model."""
 
     threads: bool
+    on_failure: OnFailure
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
@@ -138,8 +140,6 @@ class FittedModels:
         model = self.model
         y = self.y[rows]
         if self._whole is not None and len(np.unique(y)) == len(self._whole.classes_):
-            import copy
-
             model = copy.copy(self._whole)  # with a warm start: from the model of all records
             model.coef_, model.intercept_ = self._whole.coef_.copy(), self._whole.intercept_.copy()
         elif self._whole is not None:
@@ -256,8 +256,11 @@ class LogisticModels:
         self.start = np.zeros(self.X.shape[1])
         w = np.empty_like(self.start)
         every = np.arange(len(self.X))
-        kernels.logistic_fit(self.X, self.sign, every, self.ridge, self.per_record, self.start, self.tolerance, w)
-        self.start = w
+        if not self.per_record:
+            # From the model of all records it is not far to any other. Where stability is promised, a coalition's model
+            # must not know of anybody else, not even by where it starts.
+            kernels.logistic_fit(self.X, self.sign, every, self.ridge, self.per_record, self.start, self.tolerance, w)
+            self.start = w
         found = self.run(Task("sets", np.ones((1, int(self.owner.max()) + 1), np.bool_)), None)
         assert found is not None
         return float(found.utilities[0])
@@ -343,6 +346,10 @@ def make_model_game(
     points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
     if points.shape[1] != points_val.shape[1]:
         raise InputError(f"X has {points.shape[1]} columns and X_val {points_val.shape[1]}")
+    if not len(points_val):
+        raise InputError("X_val has no rows")
+    if is_stable(model) and inputs.n_classes != 2:
+        raise InputError(f"StableLogisticRegression tells two classes apart, and there are {inputs.n_classes}")
     for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
         if len(rows) != len(labels):
             raise InputError(f"{name} has {len(labels)} entries for {len(rows)} rows")
@@ -416,7 +423,10 @@ def checked_model(model: Any, seed: int) -> Any:
     except TypeError as error:
         raise InputError(f"model must be a scikit-learn estimator that can be cloned: {_first_line(error)}") from None
     parameters = copied.get_params(deep=True)
-    loose = {n: seed for n, value in parameters.items() if n.split("__")[-1] == "random_state" and value is None}
+    states = {n: value for n, value in parameters.items() if n.split("__")[-1] == "random_state"}
+    loose: dict[str, Any] = {n: seed for n, value in states.items() if value is None}
+    # A generator would go on from fit to fit, and a utility depend on those before it.
+    loose |= {n: int(copy.deepcopy(v).randint(2**31)) for n, v in states.items() if hasattr(v, "randint")}
     if parameters.get("warm_start") is True:
         loose["warm_start"] = False  # a utility must depend on its coalition alone
     return copied.set_params(**loose) if loose else copied
@@ -574,7 +584,7 @@ def _as_logistic(model: Any) -> _Logistic | None:
 
     if is_stable(model):
         model.check_parameters()
-        return _Logistic(model.lam, True, False, False, model.tol, model.prepare)
+        return _Logistic(model.lam, True, False, False, model.tolerance, model.prepare)
     if type(model) is not LogisticRegression:
         return None
     own = model.get_params()
@@ -758,6 +768,8 @@ def evaluate(
     try:
         for task in tasks:
             known = None if cache is None else cache.find(task, game)
+            if known is not None and known.failures and game.evaluator.on_failure == "raise":
+                raise InputError(f"the model cannot be fitted to a coalition: {known.message}")
             waiting.append((task, known if known is not None else runner.submit(task, deadline)))
             while len(waiting) >= ahead:
                 answer = oldest()
@@ -829,13 +841,23 @@ class _Processes:
         import cloudpickle  # carries models defined in a notebook, which pickle does not
 
         self._jobs, self._losses = jobs, 0
-        self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
         rest = dict(vars(evaluator))
         arrays = {n: a for n, a in rest.items() if isinstance(a, np.ndarray) and a.dtype != object}
-        for name, array in arrays.items():
-            np.save(self._folder / f"{name}.npy", array)
-            del rest[name]
-        (self._folder / "rest").write_bytes(cloudpickle.dumps((type(evaluator), rest, list(arrays))))
+        rest = {name: part for name, part in rest.items() if name not in arrays}
+        try:
+            packed = cloudpickle.dumps((type(evaluator), rest, list(arrays)))
+        except Exception as error:
+            raise InputError(
+                f"the model or the scoring cannot be sent to workers ({_first_line(error)}); n_jobs=1 needs none"
+            ) from None
+        self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+        try:
+            for name, array in arrays.items():
+                np.save(self._folder / f"{name}.npy", array)
+            (self._folder / "rest").write_bytes(packed)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
         self._pool = self._start()
         self._futures: list[Future[Any]] = []
 

@@ -30,7 +30,7 @@ from datassay._errors import InputError
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Table, prepare
-from datassay.results import Parameter, check_axes, new_axes, write_whole
+from datassay.results import Parameter, check_axes, frozen, new_axes, write_whole
 from datassay.value.coalitions import (
     Estimator,
     ModelGame,
@@ -43,7 +43,7 @@ from datassay.value.coalitions import (
     players,
 )
 from datassay.value.estimate import Estimate
-from datassay.value.semivalues import Rules, Run, quantile
+from datassay.value.semivalues import Rules, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,9 +65,9 @@ def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "ho
     """m_k for k = 0 … n−1: expected coalitions of size k without a given record; all of them where there are fewer.
 
     ``hoeffding`` is the published count, from a bound on every layer by itself. Errors of layers are independent and
-    are averaged, and Bernstein's inequality for their mean promises the same with a fraction s of it:
-    ln(2/β) = α² / (2 (V + b α/3)), V = 2α²/(n L s) the variance of the mean, b = 2α²/(c L s) the largest term, L =
-    ln(2n/β).
+    are averaged, and Bernstein's inequality for their mean promises the same with s times as many, usually far fewer:
+    ln(2/β) = α² / (2 (V + b α/3)), V = 2α²/(n L s) the variance of the mean, b = 4α²/(c L s) the most by which one term
+    is off, L = ln(2n/β).
 
     >>> layer_counts(100, 0.1, 0.05, 1.0).round(2)[[0, 1, 20, 99]].tolist()
     [1.0, 99.0, 1.04, 0.04]
@@ -76,7 +76,7 @@ def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "ho
     log = math.log(2 * n / beta)
     counts = c**2 / (2 * alpha**2) * log / np.maximum(k, 1.0) ** 2
     if bound == "bernstein":
-        counts = counts * min(1.0, 2 * math.log(2 / beta) * (2 / n + 2 * alpha / (3 * c)) / log)
+        counts = counts * 2 * math.log(2 / beta) * (2 / n + 4 * alpha / (3 * c)) / log
     counts[0] = 1.0
     every = np.array([number_of_subsets(n - 1, size) for size in k.tolist()])
     return np.asarray(np.minimum(counts, every))
@@ -118,6 +118,30 @@ class Design:
     members: tuple[Ints, ...]
     repeats: Ints
     version: str = __version__
+
+    def __post_init__(self) -> None:
+        """Sums and sensitivities rest on this: a design may come from a file, and is believed in nothing."""
+        members = tuple(np.asarray(m, np.int64) for m in self.members)
+        repeats, expected = np.asarray(self.repeats, np.int64), np.asarray(self.expected, np.float64)
+        sizes = np.array([len(m) for m in members], np.int64)
+        sound = (
+            len(repeats) == len(members) > 0
+            and expected.shape == (self.n,)
+            and bool(np.isfinite(expected).all() and (expected > 0).all() and (repeats >= 1).all())
+            and bool((np.diff(sizes) >= 0).all())
+            and all(
+                len(m) < self.n and (m >= 0).all() and (m < self.n).all() and (np.diff(m) > 0).all() for m in members
+            )
+            and self.bound in BOUNDS
+            and min(self.alpha, self.beta, self.c) > 0
+        )
+        if not sound:
+            raise InputError(
+                "this is no design: coalitions must be sorted by size, players within them, each drawn at least once"
+            )
+        object.__setattr__(self, "members", members)
+        object.__setattr__(self, "repeats", frozen(repeats))
+        object.__setattr__(self, "expected", frozen(expected))
 
     def __repr__(self) -> str:
         return (
@@ -293,7 +317,7 @@ def load_design(path: str | os.PathLike[str]) -> Design:
         content: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
         if content["datassay"]["kind"] != "design":
             raise KeyError("kind")
-        design = Design(
+        return Design(
             n=int(content["n"]),
             alpha=float(content["alpha"]),
             beta=float(content["beta"]),
@@ -307,12 +331,8 @@ def load_design(path: str | os.PathLike[str]) -> Design:
         )
     except OSError:
         raise InputError(f"there is no file {str(path)!r}") from None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, InputError):
         raise InputError(f"{str(path)!r} is not a design saved by datassay") from None
-    inside = all(((m >= 0) & (m < design.n)).all() and (np.diff(m) > 0).all() for m in design.members)
-    if not inside or len(design.repeats) != len(design.members) or len(design.expected) != design.n:
-        raise InputError(f"{str(path)!r} is not a design saved by datassay")
-    return design
 
 
 def layered_design(
@@ -496,14 +516,16 @@ class Evaluated:
 
     values: Floats
     errors: Floats
+    freedom: Floats
     run: Run
 
     def half(self, confidence: float) -> Floats:
-        """How far intervals reach to either side."""
-        return self.errors * quantile(confidence, INTERVAL_FREEDOM)
+        """How far intervals reach to either side, by Student's t."""
+        from scipy.special import stdtrit
+
+        return np.asarray(self.errors * stdtrit(self.freedom, (1 + confidence) / 2))
 
 
-INTERVAL_FREEDOM = 30
 PRIOR_DRAWS = 2.0
 
 
@@ -571,7 +593,8 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
     stream.close()  # type: ignore[attr-defined]
     run.stopped = "design"
     first = n if newcomers else 0
-    return Evaluated(values[first:], error.of_values()[first:], run)
+    errors, freedom = error.of_values()
+    return Evaluated(values[first:], errors[first:], freedom[first:], run)
 
 
 @dataclass(eq=False)
@@ -593,9 +616,13 @@ class _SamplingError:
         self._scaled += size**2 * squares
         self._times += times
 
-    def of_values(self) -> Floats:
+    def of_values(self) -> tuple[Floats, Floats]:
+        """Standard errors, and the degrees of freedom of their intervals (Satterthwaite)."""
         typical = self._scaled / np.maximum(self._times, 1)
-        variance = np.zeros(self.players)
+        variance, squares = np.zeros(self.players), np.zeros(self.players)
         for size, spread, times, divisor in self._layers:
-            variance += (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor
-        return np.sqrt(variance)
+            part = (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor
+            variance += part
+            squares += part**2 / np.maximum(times, 1)
+        freedom = np.where(squares > 0, variance**2 / np.where(squares > 0, squares, 1), 1e6)
+        return np.sqrt(variance), np.maximum(freedom, 2.0)

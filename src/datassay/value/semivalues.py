@@ -180,7 +180,9 @@ class Run:
     def is_spent(self, draws: int) -> bool:
         """Whether one more draw, as large as those before on average, would be too much."""
         limit = self.rules.max_coalitions
-        if limit is not None and draws >= 2 and self.coalitions * (draws + 1) / draws > limit:
+        if limit is not None and (
+            self.coalitions >= limit if draws == 1 else self.coalitions * (draws + 1) / draws > limit
+        ):
             self.stopped = "coalitions"
         return self.stopped == "coalitions"
 
@@ -256,6 +258,8 @@ class Run:
             raise KeyboardInterrupt
         if self.stopped == "workers":
             raise WorkerLostError(self.message)
+        if self.rules.max_seconds is None:
+            return InputError(f"it ended before {needed} were done")
         return InputError(f"max_seconds={self.rules.max_seconds:g} is not enough for {needed}; give it more time")
 
 
@@ -556,6 +560,11 @@ def orders_of(n: int, sampling: str, seed: int, draw: int) -> list[NDArray[np.in
 def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told: dict[str, Parameter]) -> Estimate:
     """All coalitions, once each: exact values."""
     n = game.n_players
+    if rules.max_coalitions is not None and not rules.by_default and 2**n > rules.max_coalitions:
+        raise InputError(
+            f"max_coalitions={rules.max_coalitions:,} is not enough for sampling='exact': {n:,} players have "
+            f"{f'{2**n:,}' if n <= LARGEST_ENUMERATION else f'2^{n}'} coalitions"
+        )
     if n > LARGEST_ENUMERATION:
         raise InputError(
             f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
@@ -814,6 +823,8 @@ def data_oob(
         ids=ids,
     )  # fmt: skip
     assert isinstance(game.evaluator, FittedModels)
+    if game.n_players == 1:
+        raise InputError("there is one player only, who is in every bag: nothing is out of it")
     n, owner = game.n_players, game.owner
     by_owner = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=n))

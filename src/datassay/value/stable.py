@@ -22,6 +22,10 @@ from datassay._errors import InputError
 
 Floats = NDArray[np.float64]
 
+# What a fit can reach whatever the data are: whether it is reached must not depend on them.
+SMALLEST_TOLERANCE = 1e-11
+LARGEST_C = 1e6
+
 
 @dataclass(frozen=True)
 class Stability:
@@ -36,19 +40,19 @@ class Stability:
     * ``slope``: the gradient of the mean validation loss, ‖mean of a σ(−a·w)‖ ≤ ‖ā‖/2 + ‖mean of a τ(a·w)‖ with
       τ(s) = tanh(s/2)/2, is no longer than this anywhere within W: the validation set is public, so ā is known.
 
-    Replacing one of m records moves the mean loss by at most slope · (diameter/(λm) + 2 tol/λ).
+    Replacing one of m records moves the mean loss by at most slope · (diameter/(λm) + 2t/λ), t the solver's tolerance.
     """
 
     weights: float
     diameter: float
     slope: float
     lam: float
-    tol: float
+    tolerance: float
 
     @classmethod
     def of(cls, model: "StableLogisticRegression", points_val: Floats, sign_val: Floats) -> "Stability":
         """The constants of a model on validation points as it prepares them."""
-        longest = _longest_weights(model.length, float(model.lam)) + model.tol / model.lam
+        longest = _longest_weights(model.length, float(model.lam)) + model.tolerance / model.lam
         signed = points_val * sign_val[:, None]
         lengths = np.linalg.norm(signed, axis=1)
         bend = np.tanh(lengths * longest / 2) / 2
@@ -61,11 +65,11 @@ class Stability:
         )
         slope = (float(np.linalg.norm(signed.mean(axis=0))) / 2 + bent) * (1 + 1e-9)
         diameter = model.length * _gradient_diameter(model.length * longest)
-        return cls(longest, diameter, min(slope, model.length), float(model.lam), float(model.tol))
+        return cls(longest, diameter, min(slope, model.length), float(model.lam), float(model.tolerance))
 
     def replace_one(self, m: int) -> float:
         """The mean validation loss moves by no more when one of m records is replaced."""
-        return self.slope * (self.diameter / _checks.integer("m", m, at_least=1) + 2 * self.tol) / self.lam
+        return self.slope * (self.diameter / _checks.integer("m", m, at_least=1) + 2 * self.tolerance) / self.lam
 
 
 def _longest_weights(length: float, lam: float) -> float:
@@ -123,7 +127,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     intercept_scaling
         Size of that feature; it counts in the length of a record.
     tol
-        The gradient of the objective is brought below this; what is left of it counts in the stability.
+        The gradient of the objective is brought below this, in parts of κ; what is left of it counts in the stability.
 
     Examples
     --------
@@ -153,8 +157,10 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Say what is wrong with a parameter, if anything is."""
         _checks.number("kappa", self.kappa, above=0)
         _checks.number("lam", self.lam, above=0)
-        _checks.number("tol", self.tol, at_least=1e-11, at_most=1e-3)
+        _checks.number("tol", self.tol, at_least=SMALLEST_TOLERANCE, at_most=1e-3)
         _checks.number("intercept_scaling", self.intercept_scaling, above=0)
+        if self.c > LARGEST_C:
+            raise InputError(f"κ²/λ is {self.c:.2g}, too large for a stable fit: give a smaller kappa or a larger lam")
 
     @property
     def length(self) -> float:
@@ -167,9 +173,14 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self.length**2 / self.lam
 
     @property
+    def tolerance(self) -> float:
+        """T of the formulas: the gradient of the objective is no longer than this where a fit ends."""
+        return self.tol * self.length
+
+    @property
     def solver_error(self) -> float:
-        """What an unfinished fit may add to a loss: κ·tol/λ."""
-        return self.length * self.tol / self.lam
+        """What an unfinished fit may add to a loss: κt/λ."""
+        return self.length * self.tolerance / self.lam
 
     def replace_one(self, m: int) -> float:
         """No loss moves by more when one of m records is replaced: 2κ²/(λm), and the solver's error on both sides."""
@@ -194,7 +205,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             lengths = np.linalg.norm(X, axis=1, keepdims=True)
         # A little inside, so that rounding cannot bring a row beyond the bound.
         most = self.kappa * (1 - 1e-12)
-        bounded = X * np.minimum(1.0, most / np.maximum(lengths, np.finfo(np.float64).tiny))
+        bounded = X * np.where(lengths > most, most / np.where(lengths > 0, lengths, 1.0), 1.0)
         if not self.fit_intercept:
             return np.ascontiguousarray(bounded)
         return np.hstack([bounded, np.full((len(X), 1), float(self.intercept_scaling))])
@@ -214,10 +225,10 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         w = np.empty(prepared.shape[1])
         ridge, start = np.full(len(w), float(self.lam)), np.zeros(len(w))
         self.gradient_norm_ = float(
-            kernels.logistic_fit(prepared, sign, np.arange(len(sign)), ridge, True, start, self.tol, w)
+            kernels.logistic_fit(prepared, sign, np.arange(len(sign)), ridge, True, start, self.tolerance, w)
         )
-        if not self.gradient_norm_ <= self.tol:
-            raise InputError(f"the gradient could not be brought below tol={self.tol:g}: {self.gradient_norm_:.3g}")
+        if not self.gradient_norm_ <= self.tolerance:
+            raise InputError(f"the gradient could not be brought below {self.tolerance:g}: {self.gradient_norm_:.3g}")
         self.coef_ = w[None, : self.n_features_in_]
         self.intercept_ = w[self.n_features_in_ :] * self.intercept_scaling if self.fit_intercept else np.zeros(1)
         self._weights = w
