@@ -78,8 +78,7 @@ def _model_baselines() -> Redone:
 
 
 RECORDS = 100
-SPLITS = 5
-RUNS = 5  # private releases of each split, as published
+SPLITS = 10
 STEPS = tuple(round(0.05 * step, 2) for step in range(11))
 ALPHA = BETA = 0.05
 
@@ -139,9 +138,9 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
         # As published: scikit-learn's logistic regression at C = 1, whose stability is taken for granted (c = 1).
         by_theirs: dict[str, Any] = {"scoring": CLIPPED, "seed": split}
         ways = {
-            "Monte Carlo": [data_shapley(theirs, X, y, X_val, y_val, max_coalitions=20_000, **by_theirs).values],
-            "layered": [layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values],
-            "layered, stable": [values.values],
+            "Monte Carlo": data_shapley(theirs, X, y, X_val, y_val, max_coalitions=20_000, **by_theirs).values,
+            "layered": layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values,
+            "layered, stable": values.values,
         }
         kinds: dict[str, dict[str, Any]] = {
             "certified": {},
@@ -149,27 +148,23 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
             "paper": {"noise": "paper"},
         }
         for kind, settings in kinds.items():
-            released = [
-                private_layered_shapley(
-                    model, X, y, X_val, y_val, design=design, predict=False, **settings
-                ).values
-                for _ in range(RUNS if kind == "certified" else 1)
-            ]  # fmt: skip
-            rank[kind] += [spearmanr(private, values.values)[0] for private in released]
+            private = private_layered_shapley(model, X, y, X_val, y_val, design=design, predict=False, **settings)
+            rank[kind].append(spearmanr(private.values, values.values)[0])
             if kind == "certified":
-                ways["private, ε = 1"] = released
-        for way, orders in ways.items():
-            for order in orders:
-                for first in ("highest", "lowest"):
-                    curve = removal_curve(
-                        order, X, y, X_test, y_test, model=theirs, first=first,
-                        fractions=STEPS, n_random=10 if way == "layered" else 1, seed=split,
-                    )  # fmt: skip
-                    removal.add(way, first, curve)
+                ways["private, ε = 1"] = private.values
+        for way, order in ways.items():
+            for first in ("highest", "lowest"):
+                curve = removal_curve(
+                    order, X, y, X_test, y_test, model=theirs, first=first,
+                    fractions=STEPS, n_random=10 if way == "layered" else 1, seed=split,
+                )  # fmt: skip
+                removal.add(way, first, curve)
     cells = []
-    for first, name in (("highest", "best first"), ("lowest", "worst first")):
+    parts = (("best first", "highest", len(STEPS)), ("worst first", "lowest", 5), ("worst first", "lowest", len(STEPS)))
+    for name, first, steps in parts:
         for way in ("random", "Monte Carlo", "layered", "layered, stable", "private, ε = 1"):
-            cells.append(Cell(f"mean accuracy, {name}", way, float(removal.mean(way, first).mean())))
+            row = f"accuracy, {name}, mean to {STEPS[steps - 1]:.0%}"
+            cells.append(Cell(row, way, float(removal.mean(way, first)[:steps].mean())))
     correlations = {kind: float(np.mean(found)) for kind, found in rank.items() if None not in found}
     cells.append(Cell("Spearman, private", "certified noise", correlations["certified"], published, judged=False))
     cells.append(Cell("Spearman, private", "noise as published, not certified", correlations["paper"]))
@@ -179,18 +174,19 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     cells.append(Cell("noise and signal", "scale of certified noise", float(np.mean(scale))))
     cells.append(Cell("noise and signal", "deviation of values", float(np.mean(spread))))
 
-    def gap(way: str, first: str) -> float:
-        return float((removal.mean(way, first) - removal.mean("random", first)).mean())
+    def gap(way: str, first: str, steps: int) -> float:
+        return float((removal.mean(way, first) - removal.mean("random", first))[:steps].mean())
 
-    useful = {way: gap(way, "highest") < 0 < gap(way, "lowest") for way in ("Monte Carlo", "layered")}
-    holds = all(useful.values())
+    # The published claim, for its weakest data set: removing the worst helps for the first fifth of the records.
+    ways_judged = ("Monte Carlo", "layered")
+    holds = all(gap(way, "highest", len(STEPS)) < 0 < gap(way, "lowest", 5) for way in ways_judged)
     ranked = "" if published is None else f" (published: {published:g})"
     return Redone(
         tuple(cells),
         f"{what}: removal by Monte Carlo and by layered values is {'' if holds else 'not '}worse than random, best "
-        f"first, and better, worst first; with noise that keeps its promise, the ranks of private and layered "
-        f"values correlate by {correlations['certified']:.2f}{ranked}: noise of scale {np.mean(scale):.3g} on values "
-        f"of deviation {np.mean(spread):.2g}",
+        f"first, and better, worst first, for the first fifth; with noise that keeps its promise, the ranks of private "
+        f"and layered values correlate by {correlations['certified']:.2f}{ranked}: noise of scale {np.mean(scale):.3g} on "
+        f"values of deviation {np.mean(spread):.2g}",
         holds,
         removal.draw,
     )
