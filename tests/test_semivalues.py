@@ -394,7 +394,7 @@ class TestEfficiency:
     def test_values_add_up_to_what_everybody_adds(self, sampling):
         X, y, X_val, y_val = records(n=8, seed=2)
         for seed in range(3):
-            options = {"sampling": sampling, "max_coalitions": 150, "seed": seed, "n_jobs": 1}
+            options = {"sampling": sampling, "max_coalitions": 256, "seed": seed, "n_jobs": 1}
             for model in (LogisticRegression(), STUMP):
                 values = da.data_shapley(model, X, y, X_val, y_val, **options)
                 full = accuracy(clone(model).fit(X, y), X_val, y_val)

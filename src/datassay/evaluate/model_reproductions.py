@@ -185,8 +185,8 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
         tuple(cells),
         f"{what}: removal by Monte Carlo and by layered values is {'' if holds else 'not '}worse than random, best "
         f"first, and better, worst first, for the first fifth; with noise that keeps its promise, the ranks of private "
-        f"and layered values correlate by {correlations['certified']:.2f}{ranked}: noise of scale {np.mean(scale):.3g} on "
-        f"values of deviation {np.mean(spread):.2g}",
+        f"and layered values correlate by {correlations['certified']:.2f}{ranked}: noise of scale {np.mean(scale):.3g} "
+        f"on values of deviation {np.mean(spread):.2g}",
         holds,
         removal.draw,
     )

@@ -592,8 +592,7 @@ def _layered_games(
     """
     from scipy.stats import gamma
 
-    from datassay.value import Design, layered_shapley
-    from datassay.value.stable import StableLogisticRegression
+    from datassay.value import Design, StableLogisticRegression, layered_shapley
 
     inside, joining, wanted = 100, 100, (trials or 4_000) // 2
     n = inside + joining
@@ -636,8 +635,7 @@ def _design_faults() -> list[str]:
     With next to no noise a value is what the formula says, which is computed here once more, one fit at a time. The
     labels are such that many coalitions do worse than guessing: leaving those out would be a choice by the data.
     """
-    from datassay.value import Design, layered_design
-    from datassay.value.stable import StableLogisticRegression
+    from datassay.value import Design, StableLogisticRegression, layered_design
 
     n = 6
     model = StableLogisticRegression(kappa=2.0, lam=0.5)

@@ -104,7 +104,7 @@ class Design:
     --------
     >>> import datassay as da
     >>> design = da.layered_design(100, alpha=0.5, beta=0.05, c=1.0)
-    >>> design.fits < 2000, design.coalitions_per_player < 20
+    >>> 20 < design.coalitions_per_player < 40, design.fits < 4000
     (True, True)
     """
 
