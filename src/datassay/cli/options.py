@@ -60,6 +60,8 @@ class Model(StrEnum):
     NAIVE_BAYES = "naive-bayes"
     NEAREST_NEIGHBOURS = "nearest-neighbours"
     SUPPORT_VECTORS = "support-vectors"
+    RIDGE_REGRESSION = "ridge-regression"
+    FOREST_REGRESSION = "forest-regression"
 
 
 def make_model(
@@ -97,8 +99,14 @@ def make_model(
         from sklearn.svm import SVC
 
         return SVC()
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    if name is Model.RIDGE_REGRESSION:
+        from sklearn.linear_model import Ridge
 
+        return Ridge()
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+
+    if name is Model.FOREST_REGRESSION:
+        return RandomForestRegressor()
     return RandomForestClassifier() if name is Model.RANDOM_FOREST else HistGradientBoostingClassifier()
 
 

@@ -69,6 +69,13 @@ class Release(StrEnum):
     PAPER = "paper"
 
 
+class Bound(StrEnum):
+    """How many coalitions a promise takes."""
+
+    HOEFFDING = "hoeffding"
+    BERNSTEIN = "bernstein"
+
+
 class Noise(StrEnum):
     """Where the scale of noise comes from."""
 
@@ -131,6 +138,12 @@ def private_value(
     alpha: Annotated[float | None, typer.Option(help="For layered-shapley: sampling error allowed (0.1).")] = None,
     beta: Annotated[
         float | None, typer.Option(help="For layered-shapley: chance of a larger sampling error (0.05).")
+    ] = None,
+    bound: Annotated[
+        Bound | None, typer.Option(help="For layered-shapley: coalitions as published, or fewer for the same promise.")
+    ] = None,
+    design: Annotated[
+        Path | None, typer.Option(help="For layered-shapley: file of coalitions drawn before; it may be public.")
     ] = None,
     noise: Annotated[
         Noise | None, typer.Option(help="For layered-shapley: certified, or as published (which no proof supports).")
@@ -196,7 +209,8 @@ def private_value(
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
     given = {
         "tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k, "kappa": kappa,
-        "lam": lam, "alpha": alpha, "beta": beta, "noise": noise, "constants": constants, "recipients": recipients,
+        "lam": lam, "alpha": alpha, "beta": beta, "bound": bound, "design": design, "noise": noise,
+        "constants": constants, "recipients": recipients,
         "at_least": at_least, "pilot": pilot,
     }  # fmt: skip
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind.value, "sampling": sampling}
@@ -283,7 +297,10 @@ def _ledger(path: Path | None, epsilon: float | None, delta: float | None, promi
 APPLIES = {
     Method.TKNN_SHAPLEY: {"tau", "release", "geometry", "classes"},
     Method.KNN_SHAPLEY: {"k"},
-    Method.LAYERED_SHAPLEY: {"kappa", "lam", "alpha", "beta", "noise", "constants", "recipients", "at_least", "pilot"},
+    Method.LAYERED_SHAPLEY: {
+        *("kappa", "lam", "alpha", "beta", "bound", "design"),
+        *("noise", "constants", "recipients", "at_least", "pilot"),
+    },
 }
 
 
@@ -346,9 +363,11 @@ def _run_layered(
         raise InputError("--sampling does not apply to layered-shapley")
     model = make_model(None, given["kappa"], given["lam"], stable_by_default=True)
     arguments: dict[str, Any] = {"epsilon": promise["epsilon"], "n_jobs": run["n_jobs"], "seed": run["seed"]}
-    for name in ("alpha", "beta", "noise", "constants"):
+    for name in ("alpha", "beta", "bound", "noise", "constants"):
         if given[name] is not None:
             arguments[name] = given[name]
+    if given["design"] is not None:
+        arguments["design"] = da.load_design(given["design"])
     if given["pilot"] is not None:
         arguments["pilot"] = read_table(given["pilot"], like=public)
     plan = da.plan_private_layered(model, len(private), public, **arguments)

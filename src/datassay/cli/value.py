@@ -290,7 +290,7 @@ def value(
     draw(values.plot, plot)
     if convergence is not None:
         if getattr(values, "history", None) is None:
-            typer.echo(f"Not written: {convergence}, since there is no convergence to draw.", err=True)
+            typer.echo(f"Not written: {convergence}, since exact values do not converge: there is nothing to draw.")
             convergence = None
         else:
             draw(values.plot_convergence, convergence)  # type: ignore[attr-defined]
@@ -430,7 +430,11 @@ def _run_model(
         arguments["X_val"] = held_out
     if method is Method.LAYERED_SHAPLEY:
         _layered_arguments(arguments, estimator, train, given, quiet)
-    values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
+    try:
+        values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
+    except KeyboardInterrupt as stop:
+        typer.secho(f"datassay: {stop if stop.args else 'interrupted'}", fg="red", err=True)
+        raise typer.Exit(130) from None
     return values
 
 

@@ -201,8 +201,8 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
         for row, value in enumerate(plain):
             if isinstance(value, float) and not value.is_integer():
                 raise InputError(
-                    f"{name} has the label {value!r} at row {row}; labels are classes (strings or whole numbers), and "
-                    "values of a regression are not supported"
+                    f"{name} has the label {value!r} at row {row}; labels are classes (strings or whole numbers). For "
+                    "numbers, value records by a model that predicts them: data_shapley with a regressor"
                 )
             if abs(value) > (2**53 if isinstance(value, float) else np.iinfo(np.int64).max):
                 raise InputError(f"{name} has the label {value!r} at row {row}, which is too large; use strings")

@@ -6,6 +6,7 @@ Register one with ``@reproduction``; ``datassay reproduce`` lists and runs them.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,9 @@ def list_reproductions() -> dict[str, str]:
 def reproduce(name: str) -> Reproduction:
     """Redo a published result by name; see :func:`list_reproductions`."""
     if name not in REPRODUCTIONS:
-        raise InputError(f"there is no reproduction {name!r}; there are {', '.join(REPRODUCTIONS)}")
+        close = get_close_matches(name, REPRODUCTIONS, n=1)
+        hint = f"did you mean {close[0]!r}? There" if close else "there"
+        raise InputError(f"there is no reproduction {name!r}; {hint} are {', '.join(REPRODUCTIONS)}")
     entry = REPRODUCTIONS[name]
     redone = entry.run()
     return Reproduction(redone.cells, redone.finding, redone.holds, redone.draw, name, entry.title)

@@ -139,9 +139,9 @@ def plan_private_layered(
     y_val: object = None,
     *,
     epsilon: float = 1.0,
-    alpha: float = 0.1,
-    beta: float = 0.05,
-    bound: Bound = "hoeffding",
+    alpha: float | None = None,
+    beta: float | None = None,
+    bound: Bound | None = None,
     design: Design | None = None,
     noise: NoiseKind = "certified",
     constants: Constants = "sharp",
@@ -192,9 +192,9 @@ def _plan(
     labels: NDArray[np.generic],
     pilot: tuple[Floats, NDArray[np.generic]] | None,
     epsilon: float,
-    alpha: float,
-    beta: float,
-    bound: Bound,
+    alpha: float | None,
+    beta: float | None,
+    bound: Bound | None,
     design: Design | None,
     noise: NoiseKind,
     constants: Constants,
@@ -207,8 +207,12 @@ def _plan(
     _checks.choice("constants", constants, CONSTANTS)
     if len(np.unique(labels)) != 2:
         raise InputError(f"the public validation set must have two classes, and has {len(np.unique(labels))}")
+    promise: dict[str, Any] = {"alpha": alpha, "beta": beta, "bound": bound}
+    promise = {name: value for name, value in promise.items() if value is not None}
     if design is None:
-        design = layered_design(n, alpha, beta, model.c, bound=bound, seed=seed)
+        design = layered_design(n, c=model.c, seed=seed, **promise)
+    elif promise:
+        raise InputError(f"the design has its own alpha, beta and bound: leave out {', '.join(promise)}")
     elif design.n != n:
         raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
     stability = model.stability_on(points, labels) if constants == "sharp" else model
@@ -284,9 +288,9 @@ def private_layered_shapley(
     y_val: object | None = None,
     *,
     epsilon: float = 1.0,
-    alpha: float = 0.1,
-    beta: float = 0.05,
-    bound: Bound = "hoeffding",
+    alpha: float | None = None,
+    beta: float | None = None,
+    bound: Bound | None = None,
     design: Design | None = None,
     noise: NoiseKind = "certified",
     constants: Constants = "sharp",
@@ -318,7 +322,7 @@ def private_layered_shapley(
     epsilon
         What is promised to one recipient. δ is 0.
     alpha, beta, bound, design, seed
-        As in :func:`layered_shapley`; the design may be published.
+        As in :func:`layered_shapley`. The design may be published; it must not have been chosen by the private data.
     noise
         ``"certified"``, or ``"paper"``: the published scale, which no proof supports; the result says so.
     constants
@@ -427,7 +431,7 @@ def _accounted(cost: Cost, recipients: int, delta: float) -> str:
     if recipients == 1 or simple > 100:  # far beyond any use
         return ""
     together = total_epsilon([replace(cost, count=recipients)], delta)
-    return f" (or {together:.3g} at δ = {delta:g})" if together < simple else ""
+    return f" (or {together:.3g} at δ = {delta:g})" if together < 0.95 * simple else ""
 
 
 def _judge(plan: LayeredPlan, at_least: float | None) -> None:
@@ -444,7 +448,7 @@ def _judge(plan: LayeredPlan, at_least: float | None) -> None:
 def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     design = plan.design
     return {
-        "model": " ".join(str(model).split()), "kappa": model.length, "lam": float(model.lam), "alpha": design.alpha,
+        "model": " ".join(str(model).split()), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
         "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "neighbours": "replace",
         "noise": plan.noise, "constants": plan.constants, "design_seed": design.seed,
     }  # fmt: skip

@@ -200,7 +200,7 @@ class Ledger:
             if cost.neighbours != self.neighbours:
                 raise InputError(
                     f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
-                    f"is kept for {self.neighbours!r}"
+                    f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
                 )
         with self._open() as connection:
             # What will most likely be asked again below, when nobody else can spend: by then the answer is at hand.

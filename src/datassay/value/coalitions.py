@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -135,6 +136,9 @@ class FittedModels:
     _whole: Any = None
 
     def _fit_score(self, rows: Ints) -> float:
+        return self._score(self._fit(rows))
+
+    def _fit(self, rows: Ints) -> Any:
         from sklearn.base import clone
 
         model = self.model
@@ -145,6 +149,9 @@ class FittedModels:
         elif self._whole is not None:
             model = clone(self.model)
         model.fit(self.X[rows], y)
+        return model
+
+    def _score(self, model: Any) -> float:
         if self.scoring == "accuracy":
             return float((model.predict(self.X_val) == self.y_val).mean())
         assert self.scorer is not None
@@ -155,7 +162,16 @@ class FittedModels:
         from sklearn.base import clone
         from sklearn.linear_model import LogisticRegression
 
-        value = self._fit_score(np.arange(len(self.y)))
+        model = self._fit(np.arange(len(self.y)))
+        try:
+            value = self._score(model)
+        except Exception as error:
+            hint = ""
+            if "pos_label" in str(error):
+                hint = f"; {self.scoring}_macro needs no positive class"
+            elif self.scoring is None:
+                hint = "; scoring must be a function of (model, X, y) that returns a number"
+            raise InputError(f"the scoring failed on the validation records: {_first_line(error)}{hint}") from error
         if type(self.model) is LogisticRegression and self.model.solver != "liblinear":
             self._whole = clone(self.model).set_params(warm_start=True).fit(self.X, self.y)
         return value
@@ -308,6 +324,12 @@ class ModelGame:
     told: dict[str, Parameter]
     notes: tuple[str, ...]
     fingerprint: str
+    seconds: float
+
+    @property
+    def at_once(self) -> int:
+        """As many coalitions as are worth a task: about a second's, so that little is lost when it is cut short."""
+        return max(4, int(1 / max(self.seconds, 1e-4)))
 
     @property
     def n_players(self) -> int:
@@ -365,6 +387,7 @@ def make_model_game(
     )
     if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
+    started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -377,10 +400,11 @@ def make_model_game(
         raise InputError(f"the score of the model of all {len(points)} records is {full}")
     if caught:
         notes.append(f"fitted to all records, the model warned: {_first_line(caught[0].message)}")  # type: ignore[arg-type]
+    seconds = 1e-4 if isinstance(evaluator, LogisticModels) else time.perf_counter() - started
     evaluator.target, evaluator.empty = full, empty  # type: ignore[attr-defined]
     told: dict[str, Parameter] = {
         "model": _model_name(model),
-        "scoring": known or getattr(scorer, "__name__", "given"),
+        "scoring": known or ("score" if scorer is _own_score else getattr(scorer, "__name__", "score given")),
         "n_validation": len(points_val),
         "n_classes": None if numeric else inputs.n_classes,
         "empty": empty,
@@ -392,7 +416,7 @@ def make_model_game(
     mark = _fingerprint(model, known, scorer, inputs, points, points_val, names, owner, solver)
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
-        told, tuple(notes), mark,
+        told, tuple(notes), mark, seconds,
     )  # fmt: skip
 
 
@@ -400,7 +424,20 @@ def is_regressor(model: Any) -> bool:
     """Whether the model predicts numbers rather than classes."""
     from sklearn.base import is_regressor as predicts_numbers
 
-    return bool(predicts_numbers(model))
+    try:
+        return bool(predicts_numbers(model))
+    except Exception:  # a stranger's estimator, without scikit-learn's tags
+        return False
+
+
+def predicts_classes(model: Any) -> bool:
+    """Whether scikit-learn takes the model for a classifier."""
+    from sklearn.base import is_classifier
+
+    try:
+        return bool(is_classifier(model))
+    except Exception:  # a stranger's estimator, without scikit-learn's tags
+        return False
 
 
 def is_stable(model: Any) -> bool:
@@ -443,12 +480,13 @@ def players(
     n = len(inputs.labels)
     if groups is None:
         return inputs.ids, np.arange(n), None
+    column = None
     if isinstance(groups, str):
         if not isinstance(X, Table):
             raise InputError(f"groups={groups!r} names a column, and X is no Table; give one owner for each record")
         if groups in X.features:
             raise InputError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
-        groups = X[groups]
+        column, groups = groups, X[groups]
     # A list goes through object, lest numpy turn what is missing among strings into a string.
     names = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if names.shape != (n,):
@@ -457,7 +495,11 @@ def players(
         plain = [name.item() if isinstance(name, np.generic) else name for name in names.tolist()]
         missing = [row for row, name in enumerate(plain) if is_missing(name)]
         if missing:
-            raise InputError(f"groups has no owner at row {missing[0]} (counting from 0)")
+            what = "groups" if column is None else f"column {column!r}"
+            raise InputError(
+                f"{what} names no owner in {len(missing)} of {n} records, first at row {missing[0]} (counting from 0); "
+                "name one, or leave those records out"
+            )
         whole = all(isinstance(name, int) for name in plain)
         names = np.array(plain, np.int64) if whole else np.array([str(name) for name in plain])
     owners, codes, sizes = np.unique(names, return_inverse=True, return_counts=True)
@@ -467,16 +509,16 @@ def players(
 def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Scorer | None]:
     """The name of the score, if it has one, and a function of (model, X, y)."""
     if scoring is None:
-        from sklearn.base import ClassifierMixin
-
         if is_stable(model):
             scoring = CLIPPED
         elif numeric:
             scoring = "r2"
-        elif getattr(type(model), "score", None) is ClassifierMixin.score or not hasattr(model, "score"):
+        elif predicts_classes(model):
             scoring = "accuracy"
+        elif hasattr(model, "score"):
+            return None, _own_score
         else:
-            return None, lambda fitted, X, y: fitted.score(X, y)
+            raise InputError(f"{type(model).__name__} has no score of its own: name one with scoring")
     if not isinstance(scoring, str):
         if not callable(scoring):
             raise InputError(f"scoring must be a name of scikit-learn's or a function (model, X, y), got {scoring!r}")
@@ -492,6 +534,10 @@ def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Sc
         hint = f"; did you mean {close[0]!r}?" if close else "; see sklearn.metrics.get_scorer_names()"
         raise InputError(f"there is no scoring {scoring!r}{hint}")
     return scoring, get_scorer(scoring)
+
+
+def _own_score(model: Any, X: Any, y: Any) -> float:
+    return float(model.score(X, y))
 
 
 def _clipped_log_loss(model: Any, X: Any, y: Any) -> float:
@@ -621,6 +667,8 @@ def _content(thing: object, depth: int = 0) -> Iterator[bytes]:
         yield np.ascontiguousarray(thing).tobytes()
     elif depth > 12:  # a thing that holds itself
         yield b"..."
+    elif isinstance(thing, partial):
+        yield from _content([thing.func, thing.args, thing.keywords], depth + 1)
     elif isinstance(thing, type):
         yield f"{thing.__module__}.{thing.__qualname__}".encode()
     elif isinstance(thing, list | tuple | np.ndarray):
@@ -636,6 +684,9 @@ def _content(thing: object, depth: int = 0) -> Iterator[bytes]:
         yield from _content([c for c in thing.__code__.co_consts if not inspect.iscode(c)], depth + 1)
         yield from _content([thing.__defaults__, thing.__kwdefaults__, thing.__code__.co_names], depth + 1)
         yield from _content([cell.cell_contents for cell in thing.__closure__ or ()], depth + 1)
+        if not thing.__module__.startswith(("sklearn.", "numpy.", "scipy.")):  # what it reads of its module
+            used = {name: thing.__globals__.get(name) for name in thing.__code__.co_names}
+            yield from _content({n: g for n, g in used.items() if not inspect.ismodule(g)}, depth + 1)
     elif hasattr(thing, "get_params"):
         yield from _content(thing.get_params(deep=False), depth + 1)
     elif hasattr(thing, "__dict__"):
@@ -672,6 +723,14 @@ class UtilityCache:
                 self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
         except sqlite3.DatabaseError as error:
             raise InputError(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
+        everybody = Task("sets", np.ones((1, game.n_players), np.bool_))
+        before = self._known.get(_key(everybody.members[0]), game.full)
+        if before != game.full:
+            raise InputError(
+                f"{str(path)!r} has {before:g} for the score of all records, which is {game.full:g}: the model or the "
+                "scoring is not what it was; use another cache"
+            )
+        self.add(everybody, Answer(np.array([game.full]), 1))
 
     def __len__(self) -> int:
         return len(self._known)
@@ -724,12 +783,12 @@ def evaluate(
     *,
     n_jobs: int | None,
     cache: UtilityCache | None = None,
-    deadline: float | None = None,
+    seconds: float | None = None,
 ) -> Iterator[Answer]:
     """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
 
     Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads. Ends
-    early where the deadline passes.
+    early when the seconds, counted from when the workers are there, are over.
     """
     jobs = thread_count(n_jobs)
     runner: _Runner
@@ -739,6 +798,7 @@ def evaluate(
         runner = _Threads(game.evaluator, jobs)
     else:
         runner = _Processes(game.evaluator, jobs)
+    deadline = None if seconds is None else time.time() + seconds
     waiting: deque[tuple[Task, Answer | Future[Any]]] = deque()
     ahead = 1 if jobs == 1 else 2 * jobs
 
@@ -859,6 +919,7 @@ class _Processes:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
         self._pool = self._start()
+        self._pool.submit(_ready).result()
         self._futures: list[Future[Any]] = []
 
     def _start(self) -> Any:
@@ -898,6 +959,10 @@ class _Processes:
             for future in self._futures:
                 future.cancel()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _ready() -> None:
+    """Run by a worker when it has started."""
 
 
 _in_this_worker: dict[str, Evaluator] = {}

@@ -114,7 +114,13 @@ class Estimate(Values):
 
     def _negatives(self, reading: Any) -> list[str]:
         negative = self.values < 0
-        return [f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {reading.negative}."]
+        meaning = reading.negative if self.sizes is None else reading.negative.replace("record", "owner")
+        if self.upper is None:
+            return [f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {meaning}."]
+        return [
+            f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value by estimate, "
+            f"{(self.upper < 0).sum():,} for sure: {meaning}."
+        ]
 
     def plot_convergence(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""

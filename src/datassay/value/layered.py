@@ -401,10 +401,14 @@ def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> tuple[
 def assumed_c(model: Any, c: float | None) -> float:
     """The constant of the promise: the learner's own where it is known, else what the user vouches for."""
     if c is not None:
-        return _checks.number("c", c, above=0)
+        c = _checks.number("c", c, above=0)
     if is_stable(model):
         model.check_parameters()
-        return float(model.c)
+        if c is not None and c < model.c:
+            raise InputError(f"c={c:g} is less than what the learner can do, c={model.c:g}; leave it out")
+        return float(model.c) if c is None else c
+    if c is not None:
+        return c
     raise InputError(
         f"give c, such that a record adds at most c/k to the score of k others: it is not known for "
         f"{type(model).__name__} (StableLogisticRegression knows its own)"
@@ -418,10 +422,10 @@ def layered_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     *,
-    alpha: float = 0.1,
-    beta: float = 0.05,
+    alpha: float | None = None,
+    beta: float | None = None,
     c: float | None = None,
-    bound: Bound = "hoeffding",
+    bound: Bound | None = None,
     design: Design | None = None,
     scoring: Scoring = None,
     groups: object | None = None,
@@ -442,7 +446,7 @@ def layered_shapley(
     model
         A :class:`datassay.StableLogisticRegression`, whose ``c`` is known, or anything for which you vouch for ``c``.
     alpha, beta, c, bound
-        The promise and its assumption; see :func:`layered_design`.
+        The promise (0.1 and 0.05 if left out) and its assumption; see :func:`layered_design`.
     design
         Coalitions drawn before, by :func:`layered_design`, instead of ``alpha``, ``beta``, ``c``, ``bound`` and
         ``seed``. Its ``fits`` says beforehand how many models will be fitted; so does the progress bar.
@@ -470,6 +474,10 @@ def layered_shapley(
     )  # fmt: skip
     if design is not None and not isinstance(design, Design):
         raise InputError(f"design must be what layered_design returns, got {type(design).__name__}")
+    given = {"alpha": alpha, "beta": beta, "c": c, "bound": bound}
+    if design is not None and any(value is not None for value in given.values()):
+        named = ", ".join(name for name, value in given.items() if value is not None)
+        raise InputError(f"the design has its own alpha, beta, c and bound: leave out {named}")
     known_c = None if design is not None else assumed_c(model, c)
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
@@ -477,12 +485,21 @@ def layered_shapley(
     )  # fmt: skip
     if design is None:
         assert known_c is not None
-        design = layered_design(game.n_players, alpha, beta, known_c, bound=bound, seed=rules.seed)
+        promise: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "c"}
+        design = layered_design(game.n_players, c=known_c, seed=rules.seed, **promise)
     elif design.n != game.n_players:
         raise InputError(f"the design is for {design.n:,} players, and there are {game.n_players:,}")
     found = evaluate_design(game, design, rules)
+    notes = []
+    own = assumed_c(model, None) if is_stable(model) else 0.0
+    if design.c < own * (1 - 1e-9):
+        notes.append(f"the design is for c={design.c:g}, less than the learner's {own:g}: its promise does not hold")
+    if game.n_players <= 24 and 2**game.n_players <= design.fits:
+        notes.append(
+            f"all {2**game.n_players:,} coalitions take fewer fits than this design: data_shapley(sampling='exact')"
+        )
     result = found.run.result(
-        found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence)
+        found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence), notes
     )
     return LayeredValues(**{name: getattr(result, name) for name in Estimate.__dataclass_fields__}, design=design)
 
@@ -491,7 +508,7 @@ def _told(design: Design) -> dict[str, Parameter]:
     return {"alpha": design.alpha, "beta": design.beta, "c": design.c, "bound": design.bound}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayeredValues(Estimate):
     """Layered Shapley values and the design they were made from.
 
@@ -567,12 +584,12 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
         before = None if size == 0 else next(stream, None)
         joined = next(stream, None)
         if joined is None or (size and before is None):
-            raise run.give_up(f"{fits:,} model fits")
+            raise run.give_up(f"all {fits:,}")
         base = game.empty if before is None else float(game.filled(before.utilities)[0])
         return game.filled(joined.utilities) - base
 
     values = np.zeros(players)
-    error = _SamplingError(players)
+    error = _SamplingError(players, design.c)
     at = 0
     for size in range(n):  # a layer at a time: its sum, and how much its terms differ
         stop = int(np.searchsorted(design.sizes, size, side="right"))
@@ -606,6 +623,7 @@ class _SamplingError:
     """
 
     players: int
+    c: float
 
     def __post_init__(self) -> None:
         self._layers: list[tuple[int, Floats, Floats, float]] = []
@@ -618,7 +636,8 @@ class _SamplingError:
 
     def of_values(self) -> tuple[Floats, Floats]:
         """Standard errors, and the degrees of freedom of their intervals (Satterthwaite)."""
-        typical = self._scaled / np.maximum(self._times, 1)
+        # Where nothing was drawn there is the assumption alone: no term is larger than c/k.
+        typical = np.where(self._times > 0, self._scaled / np.maximum(self._times, 1), self.c**2)
         variance, squares = np.zeros(self.players), np.zeros(self.players)
         for size, spread, times, divisor in self._layers:
             part = (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor

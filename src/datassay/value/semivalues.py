@@ -118,9 +118,8 @@ class Run:
     def answers(self, tasks: Iterator[Task], total: int | None) -> Iterator[Answer]:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
         rules = self.rules
-        deadline = None if rules.max_seconds is None else self.started + rules.max_seconds
         self._bar = Bar(rules.progress, total or 0, self.what)
-        stream = evaluate(self.game, tasks, n_jobs=rules.n_jobs, cache=self.cache, deadline=deadline)
+        stream = evaluate(self.game, tasks, n_jobs=rules.n_jobs, cache=self.cache, seconds=rules.max_seconds)
         with self._bar as report:
             try:
                 for answer in stream:
@@ -129,7 +128,7 @@ class Run:
                         self._bar.extend(max(self.coalitions, self._guess()))
                     report(len(answer.utilities) if self.what != "bags" else 1)
                     yield answer
-                if deadline is not None and time.time() > deadline:
+                if rules.max_seconds is not None and time.time() > self.started + rules.max_seconds:
                     self.stopped = self.stopped or "seconds"
             except KeyboardInterrupt:
                 self.stopped = "interrupted"
@@ -255,12 +254,16 @@ class Run:
     def give_up(self, needed: str) -> InputError:
         """There is nothing to return: why, and what to do about it."""
         if self.stopped == "interrupted":
-            raise KeyboardInterrupt
+            kept = f"; {self.coalitions:,} {self.what} are kept in the cache" if self.cache is not None else ""
+            raise KeyboardInterrupt(f"interrupted before {needed} were done: there are no values yet{kept}")
         if self.stopped == "workers":
             raise WorkerLostError(self.message)
         if self.rules.max_seconds is None:
             return InputError(f"it ended before {needed} were done")
-        return InputError(f"max_seconds={self.rules.max_seconds:g} is not enough for {needed}; give it more time")
+        return InputError(
+            f"max_seconds={self.rules.max_seconds:g} was over after {self.coalitions:,} {self.what}, before {needed} "
+            "were done; give it more time"
+        )
 
 
 class Moments:
@@ -354,7 +357,8 @@ def data_shapley(
         Tables, data frames or arrays, as in :func:`datassay.knn_shapley`; for a regressor y holds numbers.
     scoring
         A name of scikit-learn's (``"accuracy"``, ``"neg_log_loss"``, ``"r2"`` …), ``"clipped_log_loss"`` (minus the
-        log loss, no worse than guessing), or a function of (model, X, y). The model's own score if left out.
+        log loss, no worse than guessing), or a function of (model, X, y). Left out: accuracy for classifiers, R² for
+        regressors.
     groups
         One owner for each record (or the name of a column that the Table sets aside): values of owners instead.
     sampling
@@ -506,22 +510,30 @@ def _by_orders(
     known = limit if truncation is None else None
     draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
 
+    # An order is one task if it may be cut short; else a few, so that not much is lost of what is cut off.
+    cuts = chunks(length, length if truncation is not None else game.at_once)
+
     def tasks() -> Iterator[Task]:
         for draw in draws:
             for order in orders_of(n, sampling, rules.seed, draw):
-                yield Task("chain", nobody, order[:length], -1.0 if truncation is None else truncation)
+                for cut in cuts:
+                    before = nobody.copy()
+                    before[order[: cut.start]] = True
+                    part = order[cut.start : cut.stop]
+                    yield Task("chain", before, part, -1.0 if truncation is None else truncation)
 
     moments = Moments(n)
     stream = run.answers(tasks(), known)
     with run.keeping():
         for draw in count():
             orders = orders_of(n, sampling, rules.seed, draw)
-            answers = list(islice(stream, every))
-            if len(answers) < every:
+            answers = list(islice(stream, every * len(cuts)))
+            if len(answers) < every * len(cuts):
                 break
             total = np.zeros(n)
-            for order, answer in zip(orders, answers, strict=True):
-                steps = np.diff(game.filled(answer.utilities), prepend=game.empty)
+            for at, order in enumerate(orders):
+                parts = [answer.utilities for answer in answers[at * len(cuts) : (at + 1) * len(cuts)]]
+                steps = np.diff(game.filled(np.concatenate(parts)), prepend=game.empty)
                 total[order[: len(steps)]] += weights[: len(steps)] * steps
             moments.add(total / every)
             half = moments.half_width(rules.confidence)
@@ -530,7 +542,7 @@ def _by_orders(
                 break
     stream.close()  # type: ignore[attr-defined]
     if moments.draws == 0:
-        raise run.give_up(f"one draw of {every} orders of {n:,} players")
+        raise run.give_up(f"the {every * length:,} of one draw of {every} orders")
     run.stopped = run.stopped or "coalitions"
     notes = []
     if truncation is not None:
@@ -577,7 +589,7 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told
     def members(of: range) -> NDArray[np.bool_]:
         return (codes[of.start : of.stop, None] >> players & 1).astype(np.bool_)
 
-    parts = chunks(2**n, 64)
+    parts = chunks(2**n, min(64, game.at_once))
     worth = np.empty(2**n)
     at = 0
     with run.keeping():
@@ -585,7 +597,7 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told
             worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
             at += len(answer.utilities)
     if at < 2**n:
-        raise run.give_up(f"all {2**n:,} coalitions")
+        raise run.give_up(f"all {2**n:,}")
     run.stopped = "exact"
     size = np.array([bits.bit_count() for bits in range(2**n)])
     by_size = np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])  # of one coalition
@@ -671,7 +683,7 @@ def data_banzhaf(
     stream.close()  # type: ignore[attr-defined]
     if run.coalitions < 4 or not np.isfinite(half).all():
         if run.stopped in ("interrupted", "workers", "seconds"):
-            raise run.give_up("coalitions with and without every player")
+            raise run.give_up("some with and some without every player")
         raise InputError(
             f"max_coalitions={limit} is too few: every player must be in some coalitions and out of others"
         )
@@ -764,10 +776,10 @@ def leave_one_out(
 
     found: list[Floats] = []
     with run.keeping():
-        for answer in run.answers((Task("sets", without(part)) for part in chunks(n, 16)), n):
+        for answer in run.answers((Task("sets", without(part)) for part in chunks(n, min(16, game.at_once))), n):
             found.append(game.filled(answer.utilities))
     if sum(map(len, found)) < n:
-        raise run.give_up(f"{n:,} fits")
+        raise run.give_up(f"all {n:,}")
     run.stopped = "exact"
     return run.result(game.full - np.concatenate(found), "leave_one_out", {})
 
@@ -854,7 +866,7 @@ def data_oob(
     total, squares, seen = sums
     if not (seen > 0).all():
         if run.stopped or limit is None:
-            raise run.give_up("every record to be out of some bag")
+            raise run.give_up("some without every record")
         raise InputError(f"max_bags={limit} is too few: some records were in all of them")
     run.stopped = run.stopped or "coalitions"
     values, errors = total / seen, _oob_errors(total, squares, seen)

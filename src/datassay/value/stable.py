@@ -165,12 +165,20 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     @property
     def length(self) -> float:
         """κ of the formulas: no record is longer, the constant feature included."""
-        return math.hypot(self.kappa, self.intercept_scaling) if self.fit_intercept else float(self.kappa)
+        return math.sqrt(self._length2)
+
+    @property
+    def _length2(self) -> float:
+        kappa = _checks.number("kappa", self.kappa, above=0)
+        return kappa**2 + (self.intercept_scaling**2 if self.fit_intercept else 0.0)
 
     @property
     def c(self) -> float:
-        """The constant of Layered Shapley, κ²/λ: a record adds at most c/k to the utility of k others (SPEC §6)."""
-        return self.length**2 / self.lam
+        """The constant of Layered Shapley, κ²/λ with the constant feature's square in κ² (SPEC §6).
+
+        A record adds at most c/k to the utility of k others.
+        """
+        return float(self._length2 / _checks.number("lam", self.lam, above=0))
 
     @property
     def tolerance(self) -> float:
