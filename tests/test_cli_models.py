@@ -193,3 +193,23 @@ def test_layered_options_do_not_apply_elsewhere(files, capsys, monkeypatch):
     )  # fmt: skip
     assert code not in (0, None)
     assert "--kappa does not apply to tknn-shapley" in said
+
+
+def test_numbers_are_predicted_by_a_regression():
+    result = run("value", "diabetes", "--label", "progression", "--split", "0.2", "--method", "leave-one-out", "--model",
+                 "ridge-regression", "--jobs", "1")  # fmt: skip
+    assert result.exit_code == 0
+    assert "scoring=r2" in result.output
+
+
+def test_exact_values_have_no_convergence_to_draw(files):
+    result = run(*BASE, "--method", "data-shapley", "--group-by", "the owner", "--convergence", "c.svg")
+    assert result.exit_code == 0
+    assert "Not written: c.svg" in result.output
+
+
+def test_a_private_release_takes_a_design_drawn_before(files):
+    da.layered_design(120, 1.0, c=da.StableLogisticRegression().c).save("core.json")
+    chosen = [*PRIVATE[: PRIVATE.index("--alpha")], "--jobs", "1"]
+    result = run(*chosen, "--design", "core.json")
+    assert result.exit_code == 0

@@ -784,3 +784,39 @@ def test_the_published_noise_is_charged_for_what_it_is_worth(tmp_path):
     values = da.private_layered_shapley(model, X, y, X_val, y_val, ledger=ledger, **given)
     assert ledger.spent() == pytest.approx(worth, rel=0.02)
     assert any(f"ε = {worth:.3g}" in note for note in values.notes)
+
+
+def test_a_constant_below_the_learner_s_own_is_refused_or_noted():
+    data = problem(12)
+    model = da.StableLogisticRegression(5.0)
+    with pytest.raises(InputError, match="less than what the learner can do"):
+        da.layered_shapley(model, *data, c=0.1)
+    values = da.layered_shapley(model, *data, design=da.layered_design(12, 1.0, c=0.1), n_jobs=1)
+    assert any("promise does not hold" in note for note in values.notes)
+
+
+def test_layers_of_which_nothing_was_drawn_leave_their_values_unsure():
+    data = problem(12)
+    values = da.layered_shapley(LogisticRegression(), *data, c=0.1, alpha=0.5, scoring="neg_log_loss", n_jobs=1)
+    assert values.design.sizes.max() == 0  # the empty coalition alone
+    assert (values.errors > 0).all()
+    k = np.arange(1, 12)
+    missing = np.sqrt(((0.1 / k) ** 2 / values.design.expected[1:]).sum()) / 12
+    assert values.errors == pytest.approx(missing)
+
+
+def test_a_design_and_a_promise_contradict_each_other():
+    data = problem(12)
+    model = da.StableLogisticRegression()
+    design = da.layered_design(12, c=model.c)
+    with pytest.raises(InputError, match="leave out alpha, bound"):
+        da.layered_shapley(model, *data, design=design, alpha=0.5, bound="bernstein")
+    with pytest.raises(InputError, match="leave out alpha"):
+        da.private_layered_shapley(model, *data, design=design, alpha=0.5)
+
+
+def test_few_owners_are_told_that_all_coalitions_take_less():
+    data = problem(6)
+    values = da.layered_shapley(da.StableLogisticRegression(), *data, alpha=0.5, n_jobs=1)
+    assert any("sampling='exact'" in note for note in values.notes)
+    assert repr(values).startswith("Estimate(6 records")

@@ -679,12 +679,12 @@ class TestOwners:
     def test_a_record_without_an_owner_is_named(self, missing):
         X, y, X_val, y_val = records(n=4)
         for groups in (["a", "b", missing, "a"], pd.Series(["a", "b", missing, "a"], dtype=object)):
-            with pytest.raises(da.InputError, match="no owner at row 2"):
+            with pytest.raises(da.InputError, match="no owner in 1 of 4 records, first at row 2"):
                 da.data_shapley(STUMP, X, y, X_val, y_val, groups=groups, n_jobs=1)
 
     def test_a_number_that_is_none_is_no_owner(self):
         X, y, X_val, y_val = records(n=4)
-        with pytest.raises(da.InputError, match="no owner at row 1"):
+        with pytest.raises(da.InputError, match="no owner in 1 of . records, first at row 1"):
             da.data_shapley(STUMP, X, y, X_val, y_val, groups=np.array([1.0, math.nan, 2.0, 2.0]), n_jobs=1)
 
     @pytest.mark.parametrize("groups", [["a", "b"], [["a"], ["b"], ["c"], ["d"]], []])
@@ -875,7 +875,7 @@ class TestStopping:
     @pytest.mark.parametrize("method", [da.data_shapley, da.data_banzhaf])
     def test_too_little_time_for_one_draw_is_told(self, method):
         for sampling in ("plain", "exact"):
-            with pytest.raises(da.InputError, match="max_seconds=0.05 is not enough"):
+            with pytest.raises(da.InputError, match="max_seconds=0.05 was over"):
                 play(method, *GAMES["votes"], model=Slow(0.03), sampling=sampling, max_seconds=0.05)
 
     @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
@@ -1340,3 +1340,118 @@ def test_more_features_than_records_are_no_trouble_for_our_solver(intercept):
     ours = da.data_shapley(model, X[:8], y[:8], X_val, y_val, **given)
     theirs = da.data_shapley(model, X[:8], y[:8], X_val, y_val, fast=False, **given)
     assert ours.values == pytest.approx(theirs.values, abs=1e-6)
+
+
+def powered_score(model, X, y, power=1):
+    return float((model.predict(X) == y).mean() ** power)
+
+
+def test_a_cache_tells_partial_scorers_apart(tmp_path):
+    from functools import partial
+
+    X, y, X_val, y_val = records(n=6, seed=2)
+    given = {"sampling": "exact", "n_jobs": 1, "empty": 0.0}
+    for power in (1, 3):
+        scoring = partial(powered_score, power=power)
+        kept = da.data_shapley(STUMP, X, y, X_val, y_val, scoring=scoring, cache=tmp_path / "c", **given)
+        fresh = da.data_shapley(STUMP, X, y, X_val, y_val, scoring=scoring, **given)
+        assert (kept.values == fresh.values).all()
+
+
+def test_a_cache_whose_score_of_all_records_has_changed_is_refused(tmp_path):
+    """What a scoring reads from elsewhere cannot be seen; that it says something else of all records can."""
+    X, y, X_val, y_val = records(n=6, seed=2)
+    box = tmp_path / "factor.txt"
+
+    def scoring(model, X, y):
+        return float(box.read_text()) * float((model.predict(X) == y).mean())
+
+    for factor in ("1", "2"):
+        box.write_text(factor)
+        given = {"sampling": "exact", "n_jobs": 1, "empty": 0.0, "cache": tmp_path / "c", "scoring": scoring}
+        if factor == "1":
+            da.data_shapley(STUMP, X, y, X_val, y_val, **given)
+        else:
+            with pytest.raises(da.InputError, match="use another cache"):
+                da.data_shapley(STUMP, X, y, X_val, y_val, **given)
+
+
+def test_a_pipeline_is_scored_like_its_model():
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+
+    X, y, X_val, y_val = records(n=6, seed=2)
+    plain = da.data_shapley(STUMP, X, y, X_val, y_val, n_jobs=1)
+    piped = da.data_shapley(make_pipeline(clone(STUMP)), X, y, X_val, y_val, n_jobs=1)
+    assert (plain.values == piped.values).all()
+    for model in (make_pipeline(clone(STUMP)), KNeighborsClassifier(1)):
+        values = da.data_shapley(model, X, y, X_val, y_val, n_jobs=1)
+        assert (values.parameters["scoring"], values.parameters["empty"]) == ("accuracy", 0.5)
+
+
+def test_a_failing_score_is_told_apart_from_a_failing_model():
+    X, y, X_val, y_val = records(n=6, seed=2)
+    words, words_val = np.array(["no", "yes"])[y], np.array(["no", "yes"])[y_val]
+    with pytest.raises(da.InputError, match="scoring failed.*f1_macro"):
+        da.data_shapley(STUMP, X, words, X_val, words_val, scoring="f1", n_jobs=1)
+    with pytest.raises(da.InputError, match="function of .model, X, y."):
+        da.data_shapley(STUMP, X, y, X_val, y_val, scoring=lambda model, X: 1.0, n_jobs=1)
+
+
+def test_orders_are_kept_piece_by_piece(tmp_path):
+    """A slow model that is interrupted within its first order goes on from the cache."""
+    X, y, X_val, y_val = records(n=40, seed=2)
+    fitted = []
+
+    class Slow(DecisionTreeClassifier):
+        def fit(self, X, y):
+            time.sleep(0.05)
+            fitted.append(len(y))
+            if len(fitted) == 34:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+    given = {"sampling": "plain", "max_coalitions": 80, "n_jobs": 1, "cache": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt, match="kept in the cache"):
+        da.data_shapley(Slow(max_depth=1, random_state=0), X, y, X_val, y_val, **given)
+    values = da.data_shapley(Slow(max_depth=1, random_state=0), X, y, X_val, y_val, **given)
+    assert 0 < values.fits <= 80 - 16
+    plain = da.data_shapley(
+        DecisionTreeClassifier(max_depth=1, random_state=0), X, y, X_val, y_val, sampling="plain", max_coalitions=80,
+        n_jobs=1,
+    )  # fmt: skip
+    assert (values.values == plain.values).all()
+
+
+def test_a_generator_as_random_state_is_fixed_first():
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y, X_val, y_val = records(n=6, seed=2)
+    model = RandomForestClassifier(3, random_state=np.random.RandomState(0))
+    one, two = (da.data_banzhaf(model, X, y, X_val, y_val, n_jobs=jobs).values for jobs in (1, 2))
+    assert (one == two).all()
+
+
+def test_failures_in_a_cache_are_raised_too(tmp_path):
+    X, y, X_val, y_val = records(n=6, seed=2)
+    given = {"sampling": "exact", "n_jobs": 1, "cache": tmp_path / "c"}
+    da.data_shapley(LogisticRegression(), X, y, X_val, y_val, **given)
+    with pytest.raises(da.InputError, match="two classes"):
+        da.data_shapley(LogisticRegression(), X, y, X_val, y_val, on_failure="raise", **given)
+
+
+def test_what_cannot_be_sent_to_workers_is_said_and_leaves_nothing_behind(monkeypatch, tmp_path):
+    import tempfile
+    import threading
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lock = threading.Lock()
+
+    def scoring(model, X, y):
+        with lock:
+            return 0.5
+
+    X, y, X_val, y_val = records(n=6, seed=2)
+    with pytest.raises(da.InputError, match="n_jobs=1"):
+        da.data_shapley(STUMP, X, y, X_val, y_val, scoring=scoring, n_jobs=2)
+    assert not list(tmp_path.glob("datassay-*"))
