@@ -90,6 +90,9 @@ class Constants(StrEnum):
     TEXTBOOK = "textbook"
 
 
+LAYERED = "For layered-shapley"
+
+
 def private_value(
     data: Annotated[str, typer.Argument(help="The private records: a CSV or Parquet file, or the name of a data set.")],
     label: LabelOption = None,
@@ -132,35 +135,40 @@ def private_value(
         int | None, typer.Option(help="Number of classes, if the public records do not have all of them.")
     ] = None,
     kappa: Annotated[
-        float | None, typer.Option(help="For layered-shapley: PUBLIC bound on the length of a record's features (1).")
+        float | None,
+        typer.Option(rich_help_panel=LAYERED, help="PUBLIC bound on the length of a record's features (1)."),
     ] = None,
-    lam: Annotated[float | None, typer.Option(help="For layered-shapley: strength of the penalty (1).")] = None,
-    alpha: Annotated[float | None, typer.Option(help="For layered-shapley: sampling error allowed (0.1).")] = None,
+    lam: Annotated[float | None, typer.Option(rich_help_panel=LAYERED, help="Strength of the penalty (1).")] = None,
+    alpha: Annotated[float | None, typer.Option(rich_help_panel=LAYERED, help="Sampling error allowed (0.1).")] = None,
     beta: Annotated[
-        float | None, typer.Option(help="For layered-shapley: chance of a larger sampling error (0.05).")
+        float | None, typer.Option(rich_help_panel=LAYERED, help="Chance of a larger sampling error (0.05).")
     ] = None,
     bound: Annotated[
-        Bound | None, typer.Option(help="For layered-shapley: coalitions as published, or fewer for the same promise.")
+        Bound | None,
+        typer.Option(rich_help_panel=LAYERED, help="Coalitions as published, or fewer for the same promise."),
     ] = None,
     design: Annotated[
-        Path | None, typer.Option(help="For layered-shapley: file of coalitions drawn before; it may be public.")
+        Path | None, typer.Option(rich_help_panel=LAYERED, help="File of coalitions drawn before; it may be public.")
     ] = None,
     noise: Annotated[
-        Noise | None, typer.Option(help="For layered-shapley: certified, or as published (which no proof supports).")
+        Noise | None,
+        typer.Option(rich_help_panel=LAYERED, help="Certified, or as published (which no proof supports)."),
     ] = None,
     constants: Annotated[
         Constants | None,
-        typer.Option(help="For layered-shapley: stability on this validation set, or textbook."),
+        typer.Option(rich_help_panel=LAYERED, help="Stability on this validation set, or textbook."),
     ] = None,
     recipients: Annotated[
-        int | None, typer.Option(help="For layered-shapley: say what so many colluding recipients face (10).")
+        int | None, typer.Option(rich_help_panel=LAYERED, help="Say what so many colluding recipients face (10).")
     ] = None,
     at_least: Annotated[
         float | None,
-        typer.Option(help="For layered-shapley: refuse, with nothing spent, below this predicted rank correlation."),
+        typer.Option(
+            rich_help_panel=LAYERED, help="Refuse, with nothing spent, below this predicted rank correlation."
+        ),
     ] = None,
     pilot: Annotated[
-        Path | None, typer.Option(help="For layered-shapley: PUBLIC file of records to predict the quality from.")
+        Path | None, typer.Option(rich_help_panel=LAYERED, help="PUBLIC file of records to predict the quality from.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to ask before noise is drawn; made if new, with --budget-epsilon.")

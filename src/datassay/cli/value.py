@@ -105,6 +105,9 @@ class Bound(StrEnum):
     BERNSTEIN = "bernstein"
 
 
+FITS = "Methods that fit a model (data-shapley and those after it)"
+
+
 def value(
     data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
     label: LabelOption = None,
@@ -146,58 +149,83 @@ def value(
     ] = None,
     model: Annotated[
         Model | None,
-        typer.Option(
-            help="For the methods that fit a model (data-shapley and those after it): which (logistic-regression)."
-        ),
+        typer.Option(rich_help_panel=FITS, help="Which model is fitted (logistic-regression)."),
     ] = None,
     scoring: Annotated[
         str | None,
-        typer.Option(help="A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss."),
+        typer.Option(
+            rich_help_panel=FITS, help="A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss."
+        ),
     ] = None,
     group_by: Annotated[
-        str | None, typer.Option(help="Column that names the owner of a record: value owners instead of records.")
+        str | None,
+        typer.Option(
+            rich_help_panel=FITS, help="Column that names the owner of a record: value owners instead of records."
+        ),
     ] = None,
     max_coalitions: Annotated[
-        int | None, typer.Option(help="Stop after so many model fits (10,000 if no other limit is given).")
+        int | None,
+        typer.Option(rich_help_panel=FITS, help="Stop after so many model fits (10,000 if no other limit is given)."),
     ] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Stop after so much time.")] = None,
-    max_width: Annotated[float | None, typer.Option(help="Stop when every interval is narrower than this.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(rich_help_panel=FITS, help="Stop after so much time.")] = None,
+    max_width: Annotated[
+        float | None, typer.Option(rich_help_panel=FITS, help="Stop when every interval is narrower than this.")
+    ] = None,
     sampling: Annotated[
-        Sampling | None, typer.Option(help="How orders are drawn; exact visits every coalition of a few owners.")
+        Sampling | None,
+        typer.Option(rich_help_panel=FITS, help="How orders are drawn; exact visits every coalition of a few owners."),
     ] = None,
     truncation: Annotated[
-        float | None, typer.Option(help="Follow an order only until the score is within this of everybody's.")
+        float | None,
+        typer.Option(rich_help_panel=FITS, help="Follow an order only until the score is within this of everybody's."),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="For layered-shapley: the error allowed (0.1). For beta-shapley: its alpha (16)."),
+        typer.Option(
+            rich_help_panel=FITS, help="For layered-shapley: the error allowed (0.1). For beta-shapley: its alpha (16)."
+        ),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(help="For layered-shapley: the chance of a larger error (0.05). For beta-shapley: its beta (1)."),
+        typer.Option(
+            rich_help_panel=FITS,
+            help="For layered-shapley: the chance of a larger error (0.05). For beta-shapley: its beta (1).",
+        ),
     ] = None,
     c: Annotated[
         float | None,
-        typer.Option("--c", help="For layered-shapley: a record adds at most c/k to k others."),
+        typer.Option("--c", rich_help_panel=FITS, help="For layered-shapley: a record adds at most c/k to k others."),
     ] = None,
     bound: Annotated[
-        Bound | None, typer.Option(help="For layered-shapley: coalitions as published, or fewer for the same promise.")
+        Bound | None,
+        typer.Option(
+            rich_help_panel=FITS, help="For layered-shapley: coalitions as published, or fewer for the same promise."
+        ),
     ] = None,
     design: Annotated[
         Path | None,
-        typer.Option(help="For layered-shapley: file of the drawn coalitions; read if it exists, else written."),
+        typer.Option(
+            rich_help_panel=FITS,
+            help="For layered-shapley: file of the drawn coalitions; read if it exists, else written.",
+        ),
     ] = None,
     kappa: Annotated[
         float | None,
-        typer.Option(help="For stable-logistic-regression: bound on a record's length (1)."),
+        typer.Option(rich_help_panel=FITS, help="For stable-logistic-regression: bound on a record's length (1)."),
     ] = None,
     lam: Annotated[
-        float | None, typer.Option(help="For stable-logistic-regression: strength of the penalty (1).")
+        float | None,
+        typer.Option(rich_help_panel=FITS, help="For stable-logistic-regression: strength of the penalty (1)."),
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="File that keeps scores by coalition; a run cut short goes on from it.")
+        Path | None,
+        typer.Option(
+            rich_help_panel=FITS, help="File that keeps scores by coalition; a run cut short goes on from it."
+        ),
     ] = None,
-    convergence: Annotated[Path | None, typer.Option(help="Draw how estimates converged: .svg, .png or .pdf.")] = None,
+    convergence: Annotated[
+        Path | None, typer.Option(rich_help_panel=FITS, help="Draw how estimates converged: .svg, .png or .pdf.")
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",

@@ -293,7 +293,7 @@ def _layered_growth() -> Redone:
         right.set_yscale("log")
         right.set_ylabel("share of the data touched")
         lines = [*axes.get_lines(), *right.get_lines()]
-        axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=8)
+        axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=8, loc="lower left")
         return axes
 
     return Redone(
