@@ -1401,13 +1401,14 @@ def test_a_failing_score_is_told_apart_from_a_failing_model():
 def test_orders_are_kept_piece_by_piece(tmp_path):
     """A slow model that is interrupted within its first order goes on from the cache."""
     X, y, X_val, y_val = records(n=40, seed=2)
-    fitted = []
 
     class Slow(DecisionTreeClassifier):
+        fitted = 0
+
         def fit(self, X, y):
             time.sleep(0.05)
-            fitted.append(len(y))
-            if len(fitted) == 34:
+            Slow.fitted += 1
+            if Slow.fitted == 34:
                 raise KeyboardInterrupt
             return super().fit(X, y)
 
@@ -1455,3 +1456,87 @@ def test_what_cannot_be_sent_to_workers_is_said_and_leaves_nothing_behind(monkey
     with pytest.raises(da.InputError, match="n_jobs=1"):
         da.data_shapley(STUMP, X, y, X_val, y_val, scoring=scoring, n_jobs=2)
     assert not list(tmp_path.glob("datassay-*"))
+
+
+class Marks:
+    """Two scores that agree on good models: only what a method does tells them apart."""
+
+    def plain(self, model, X, y):
+        return float((model.predict(X) == y).mean())
+
+    def floored(self, model, X, y):
+        return max(0.7, float((model.predict(X) == y).mean()))
+
+
+def test_a_cache_tells_methods_apart(tmp_path):
+    X, y, X_val, y_val = records(n=6, seed=2)
+    given = {"sampling": "exact", "n_jobs": 1, "empty": 0.0}
+    da.data_shapley(STUMP, X, y, X_val, y_val, scoring=Marks().plain, cache=tmp_path / "c", **given)
+    kept = da.data_shapley(STUMP, X, y, X_val, y_val, scoring=Marks().floored, cache=tmp_path / "c", **given)
+    fresh = da.data_shapley(STUMP, X, y, X_val, y_val, scoring=Marks().floored, **given)
+    assert (kept.values == fresh.values).all()
+
+
+def test_a_cache_tells_what_is_inside_of_functions_apart():
+    def scoring_of(body):
+        space = {}
+        exec(f"def score(model, X, y):\n    return sum({body} for x in (model.predict(X) == y)) / len(y)", space)
+        return space["score"]
+
+    from datassay.value.coalitions import _content
+
+    digests = {b"".join(_content(scoring_of(body))) for body in ("1.0 * x", "2.0 * x", "1.0 * x")}
+    assert len(digests) == 2
+
+
+RESUMED = """
+import sys, numpy as np, datassay as da
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.tree import DecisionTreeClassifier
+KINDS = {"a", "b", "c", "spam", "eggs"}
+def own(model, X, y):
+    return float((model.predict(X) == y).mean()) + 0 * len(KINDS)
+rng = np.random.default_rng(0)
+X, X_val = rng.normal(size=(8, 2)), rng.normal(size=(20, 2))
+y, y_val = np.tile([0, 1], 4), (X_val[:, 0] > 0).astype(int)
+for name, scoring in (("scorer", make_scorer(f1_score)), ("own", own), ("default", None)):
+    values = da.data_shapley(
+        DecisionTreeClassifier(), X, y, X_val, y_val, scoring=scoring, empty=0.0, n_jobs=1, cache=sys.argv[1]
+    )
+    print(name, values.fits)
+"""
+
+
+def test_another_process_goes_on_from_the_cache(tmp_path):
+    told = []
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", RESUMED, str(tmp_path / "c")], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        told.append(run.stdout.split())
+    assert told[0][1::2] != ["0", "0", "0"]
+    assert told[1] == ["scorer", "0", "own", "0", "default", "0"]
+
+
+def test_what_cannot_be_told_apart_is_not_cached(tmp_path):
+    X, y, X_val, y_val = records(n=6, seed=2)
+    rng = np.random.default_rng(0)
+
+    def scoring(model, X, y):
+        return float(rng.random())
+
+    with pytest.raises(da.InputError, match="no cache can be kept"):
+        da.data_shapley(STUMP, X, y, X_val, y_val, scoring=scoring, cache=tmp_path / "c", n_jobs=1)
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_warm_start_within_a_pipeline_is_left_out():
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, X_val, y_val = records(n=8, seed=2)
+    model = make_pipeline(StandardScaler(), SGDClassifier(warm_start=True, max_iter=5, tol=None))
+    one, two = (da.data_banzhaf(model, X, y, X_val, y_val, n_jobs=jobs).values for jobs in (1, 2))
+    assert (one == two).all()

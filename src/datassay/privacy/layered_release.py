@@ -75,7 +75,9 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
     """
     n = design.n
     harmonic = sum(1 / k for k in range(1, n))
-    chance = design.c**2 * math.log(max(n, 2)) / (2 * design.alpha**2 * n) * math.log(2 * n / design.beta)
+    chance = (design.c / design.alpha) ** 2 * math.log(max(n, 2)) / (2 * n) * math.log(2 * n / design.beta)
+    if chance == 0 or epsilon > 100:
+        raise InputError("the published scale of noise has no use for so large an alpha or epsilon")
     return float(model.c) * max(harmonic, 1.0) / n / math.log(math.expm1(epsilon) / min(1.0, chance) + 1)
 
 
@@ -385,13 +387,16 @@ def private_layered_shapley(
     _judge(plan, at_least)
     told = _told(plan, model)
     # What the published noise is really worth goes to the ledger, whatever it is named after.
-    proven = epsilon if noise == "certified" else float((plan.sensitivity / plan.scale).max())
+    proven = epsilon
+    if noise == "paper" and plan.sensitivity.any():
+        proven = float((plan.sensitivity / plan.scale).max())
     cost = Cost("laplace", 1 / proven, 1.0, neighbours="replace")
     what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
     drawn = [plan.design.members[i].tolist() for i in range(len(plan.design.members))]
     request = fingerprint(
-        "private_layered_shapley", told, drawn, plan.design.repeats, points_val, inputs.labels_val, plan.scale
-    )
+        "private_layered_shapley", told, drawn, plan.design.repeats, plan.design.expected, points_val,
+        inputs.labels_val, plan.scale,
+    )  # fmt: skip
     paid = ask_ledger(ledger, inputs, request, cost, what, "owner, no collusion", notes)
     if paid.earlier is None:
         exact = _values(model, inputs, points, points_val, plan.design, n_jobs, progress)

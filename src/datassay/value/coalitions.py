@@ -16,6 +16,7 @@ import os
 import pickle
 import shutil
 import sqlite3
+import sys
 import tempfile
 import time
 import warnings
@@ -464,8 +465,8 @@ def checked_model(model: Any, seed: int) -> Any:
     loose: dict[str, Any] = {n: seed for n, value in states.items() if value is None}
     # A generator would go on from fit to fit, and a utility depend on those before it.
     loose |= {n: int(copy.deepcopy(v).randint(2**31)) for n, v in states.items() if hasattr(v, "randint")}
-    if parameters.get("warm_start") is True:
-        loose["warm_start"] = False  # a utility must depend on its coalition alone
+    # A utility must depend on its coalition alone.
+    loose |= {n: False for n, value in parameters.items() if n.split("__")[-1] == "warm_start" and value is True}
     return copied.set_params(**loose) if loose else copied
 
 
@@ -645,55 +646,116 @@ def _as_logistic(model: Any) -> _Logistic | None:
     return _Logistic(1 / own["C"], False, bool(own["fit_intercept"]), True, 1e-8, with_constant)
 
 
+class _Unknown(Exception):
+    """Something whose content cannot be told, such as a handle."""
+
+
 def _fingerprint(model: Any, scoring: str | None, scorer: Scorer | None, inputs: Inputs, *parts: object) -> str:
-    """What utilities depend on beside the coalition, as a digest."""
+    """What utilities depend on beside the coalition, as a digest; empty where it cannot be told."""
     import sklearn
 
     digest = sha256()
     score = scoring if scoring is not None else scorer
-    for part in (sklearn.__version__, model, score, *parts, inputs.labels, inputs.labels_val):
-        for piece in _content(part):
-            digest.update(piece)
+    try:
+        for part in (sklearn.__version__, model, score, *parts, inputs.labels, inputs.labels_val):
+            for piece in _content(part):
+                digest.update(piece)
+    except _Unknown:
+        return ""
     return digest.hexdigest()
 
 
-def _content(thing: object, depth: int = 0) -> Iterator[bytes]:
+def _of_library(thing: Any) -> bool:
+    """Whether its name is enough: Python's own, or installed, and not somebody's script."""
+    name = getattr(thing, "__module__", None)
+    if name is None:
+        return inspect.isbuiltin(thing) or not inspect.isfunction(thing)
+    top = str(name).split(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return top in sys.stdlib_module_names or top == "datassay" or "site-packages" in file or "dist-packages" in file
+
+
+def _content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
     """What a thing consists of, the same for equal things in any process: no addresses, nothing left out."""
     yield f"<{type(thing).__module__}.{type(thing).__qualname__}".encode()
-    if thing is None or isinstance(thing, str | int | float | complex | bool | bytes | np.generic):
+    if id(thing) in within:  # it holds itself
+        yield b"~>"
+        return
+    if len(within) > 60:
+        raise _Unknown
+    within = (*within, id(thing))
+    if (
+        thing is None
+        or thing is ...
+        or isinstance(thing, os.PathLike | str | int | float | complex | bool | bytes | np.generic)
+    ):
         yield repr(thing).encode()
     elif isinstance(thing, np.ndarray) and thing.dtype != object:
         yield f"{thing.dtype.str}{thing.shape}".encode()
         yield np.ascontiguousarray(thing).tobytes()
-    elif depth > 12:  # a thing that holds itself
-        yield b"..."
-    elif isinstance(thing, partial):
-        yield from _content([thing.func, thing.args, thing.keywords], depth + 1)
-    elif isinstance(thing, type):
-        yield f"{thing.__module__}.{thing.__qualname__}".encode()
     elif isinstance(thing, list | tuple | np.ndarray):
         for piece in thing:
-            yield from _content(piece, depth + 1)
+            yield from _content(piece, within)
+    elif isinstance(thing, set | frozenset):
+        yield b"".join(sorted(sha256(b"".join(_content(piece, within))).digest() for piece in thing))
     elif isinstance(thing, dict):
         for name in sorted(thing, key=repr):
-            yield from _content(name, depth + 1)
-            yield from _content(thing[name], depth + 1)
-    elif inspect.isfunction(thing):
+            yield from _content(name, within)
+            yield from _content(thing[name], within)
+    elif isinstance(thing, partial):
+        yield from _content([thing.func, thing.args, thing.keywords], within)
+    elif inspect.ismethod(thing):
+        yield from _content([thing.__func__, thing.__self__], within)
+    elif isinstance(thing, type) or inspect.isroutine(thing):
         yield f"{thing.__module__}.{thing.__qualname__}".encode()
-        yield thing.__code__.co_code
-        yield from _content([c for c in thing.__code__.co_consts if not inspect.iscode(c)], depth + 1)
-        yield from _content([thing.__defaults__, thing.__kwdefaults__, thing.__code__.co_names], depth + 1)
-        yield from _content([cell.cell_contents for cell in thing.__closure__ or ()], depth + 1)
-        if not thing.__module__.startswith(("sklearn.", "numpy.", "scipy.")):  # what it reads of its module
-            used = {name: thing.__globals__.get(name) for name in thing.__code__.co_names}
-            yield from _content({n: g for n, g in used.items() if not inspect.ismodule(g)}, depth + 1)
+        if not _of_library(thing):
+            yield from _code_of(thing, within)
+    elif inspect.ismodule(thing):
+        yield thing.__name__.encode()
     elif hasattr(thing, "get_params"):
-        yield from _content(thing.get_params(deep=False), depth + 1)
-    elif hasattr(thing, "__dict__"):
-        yield from _content(vars(thing), depth + 1)
+        yield from _content([type(thing), thing.get_params(deep=False)], within)
+    elif hasattr(thing, "__dict__") or hasattr(thing, "__slots__"):
+        held = dict(getattr(thing, "__dict__", {}))
+        for kind in type(thing).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            names = [slots] if isinstance(slots, str) else slots
+            held |= {n: getattr(thing, n) for n in names if n != "__weakref__" and hasattr(thing, n)}
+        if not held and _of_library(type(thing)):  # what it holds is not to be seen
+            raise _Unknown
+        yield from _content([type(thing), held], within)
     else:
-        yield repr(thing).encode()
+        raise _Unknown
     yield b">"
+
+
+def _code_of(thing: Any, within: tuple[int, ...]) -> Iterator[bytes]:
+    """What somebody's own function or class does, and what it reads of its surroundings."""
+    if isinstance(thing, type):
+        own = {
+            n: f for n, f in vars(thing).items() if inspect.isfunction(f) or isinstance(f, staticmethod | classmethod)
+        }
+        for name in sorted(own):
+            yield name.encode()
+            yield from _code_of(getattr(own[name], "__func__", own[name]), within)
+        for base in thing.__bases__:
+            yield from _content(base, within)
+        return
+    if not inspect.isfunction(thing):
+        raise _Unknown
+    names: set[str] = set()
+    codes = [thing.__code__]
+    while codes:  # with what is defined inside of it
+        code = codes.pop()
+        names |= set(code.co_names)
+        yield code.co_code
+        yield from _content([part for part in code.co_consts if not inspect.iscode(part)], within)
+        codes += [part for part in code.co_consts if inspect.iscode(part)]
+    yield from _content(sorted(names), within)
+    yield from _content([thing.__defaults__, thing.__kwdefaults__], within)
+    for cell in thing.__closure__ or ():
+        yield from _content(cell.cell_contents, within)
+    used = {name: thing.__globals__[name] for name in names if name in thing.__globals__}
+    yield from _content(used, within)
 
 
 class UtilityCache:
@@ -706,6 +768,11 @@ class UtilityCache:
     def __init__(self, path: object, game: ModelGame) -> None:
         if not isinstance(path, str | os.PathLike):
             raise InputError(f"cache must be the name of a file, got {path!r}")
+        if not game.fingerprint:
+            raise InputError(
+                "no cache can be kept of this model or scoring: what it holds (a generator, a file, a lock) cannot be "
+                "told from what another one holds"
+            )
         self._path, self._game = Path(path), game.fingerprint
         if not self._path.absolute().parent.is_dir():
             raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
@@ -910,17 +977,17 @@ class _Processes:
             raise InputError(
                 f"the model or the scoring cannot be sent to workers ({_first_line(error)}); n_jobs=1 needs none"
             ) from None
+        self._futures: list[Future[Any]] = []
         self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
         try:
             for name, array in arrays.items():
                 np.save(self._folder / f"{name}.npy", array)
             (self._folder / "rest").write_bytes(packed)
+            self._pool = self._start()
+            self._pool.submit(_ready).result()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
-        self._pool = self._start()
-        self._pool.submit(_ready).result()
-        self._futures: list[Future[Any]] = []
 
     def _start(self) -> Any:
         from joblib.externals.loky import get_reusable_executor

@@ -133,7 +133,8 @@ class Design:
                 len(m) < self.n and (m >= 0).all() and (m < self.n).all() and (np.diff(m) > 0).all() for m in members
             )
             and self.bound in BOUNDS
-            and min(self.alpha, self.beta, self.c) > 0
+            and all(0 < number < math.inf for number in (self.alpha, self.beta, self.c))
+            and self.beta < 1
         )
         if not sound:
             raise InputError(
@@ -543,7 +544,7 @@ class Evaluated:
         return np.asarray(self.errors * stdtrit(self.freedom, (1 + confidence) / 2))
 
 
-PRIOR_DRAWS = 2.0
+PRIOR_DRAWS, POOLED_DRAWS = 2.0, 8.0
 
 
 def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
@@ -636,8 +637,12 @@ class _SamplingError:
 
     def of_values(self) -> tuple[Floats, Floats]:
         """Standard errors, and the degrees of freedom of their intervals (Satterthwaite)."""
-        # Where nothing was drawn there is the assumption alone: no term is larger than c/k.
-        typical = np.where(self._times > 0, self._scaled / np.maximum(self._times, 1), self.c**2)
+        # Where nothing was drawn there is the assumption alone: no term is larger than c/k. A player who saw little is
+        # drawn up toward what players see on average.
+        known = self._times > 0
+        own = np.where(known, self._scaled / np.maximum(self._times, 1), self.c**2)
+        mean = float(self._scaled.sum() / self._times.sum()) if known.any() else self.c**2
+        typical = np.maximum(own, (self._times * own + POOLED_DRAWS * mean) / (self._times + POOLED_DRAWS))
         variance, squares = np.zeros(self.players), np.zeros(self.players)
         for size, spread, times, divisor in self._layers:
             part = (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor

@@ -23,7 +23,7 @@ from datassay._errors import InputError
 Floats = NDArray[np.float64]
 
 # What a fit can reach whatever the data are: whether it is reached must not depend on them.
-SMALLEST_TOLERANCE = 1e-11
+SMALLEST_TOLERANCE = 1e-10
 LARGEST_C = 1e6
 
 
