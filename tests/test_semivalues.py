@@ -1483,9 +1483,9 @@ def test_a_cache_tells_what_is_inside_of_functions_apart():
         exec(f"def score(model, X, y):\n    return sum({body} for x in (model.predict(X) == y)) / len(y)", space)
         return space["score"]
 
-    from datassay.value.coalitions import _content
+    from datassay.value.fingerprint import content
 
-    digests = {b"".join(_content(scoring_of(body))) for body in ("1.0 * x", "2.0 * x", "1.0 * x")}
+    digests = {b"".join(content(scoring_of(body))) for body in ("1.0 * x", "2.0 * x", "1.0 * x")}
     assert len(digests) == 2
 
 

@@ -10,24 +10,11 @@ keeps what is there.
 """
 
 import copy
-import inspect
 import math
-import os
-import pickle
-import shutil
-import sqlite3
-import sys
-import tempfile
 import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from hashlib import blake2b, sha256
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -35,10 +22,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._work import thread_count
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
 from datassay.results import Parameter
+from datassay.value.fingerprint import fingerprint
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -172,7 +159,7 @@ class FittedModels:
                 hint = f"; {self.scoring}_macro needs no positive class"
             elif self.scoring is None:
                 hint = "; scoring must be a function of (model, X, y) that returns a number"
-            raise InputError(f"the scoring failed on the validation records: {_first_line(error)}{hint}") from error
+            raise InputError(f"the scoring failed on the validation records: {first_line(error)}{hint}") from error
         if type(self.model) is LogisticRegression and self.model.solver != "liblinear":
             self._whole = clone(self.model).set_params(warm_start=True).fit(self.X, self.y)
         return value
@@ -206,8 +193,8 @@ class FittedModels:
                     return Answer(self._bag(task.order), 1)
                 except Exception as error:
                     if self.on_failure == "raise":
-                        raise InputError(f"the model cannot be fitted to a bag: {_first_line(error)}") from error
-                    return Answer(np.full(len(self.y), math.nan), 1, 1, _first_line(error))
+                        raise InputError(f"the model cannot be fitted to a bag: {first_line(error)}") from error
+                    return Answer(np.full(len(self.y), math.nan), 1, 1, first_line(error))
         with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
             warnings.simplefilter("ignore")
             for members in task.coalitions():
@@ -228,7 +215,7 @@ class FittedModels:
                         raise InputError(
                             f"the model cannot be fitted to a coalition of {len(rows)} records: {error}"
                         ) from error
-                    message = message or _first_line(error)
+                    message = message or first_line(error)
                 utilities.append(value)
                 failures += len(rows) > 0 and math.isnan(value)
                 if task.kind == "chain":
@@ -306,7 +293,8 @@ class LogisticModels:
         return "logistic regression needs records of two classes" if self.needs_both else "no minimum was found"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
@@ -396,11 +384,11 @@ def make_model_game(
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"the model cannot be fitted to all {len(points)} records: {_first_line(error)}") from error
+        raise InputError(f"the model cannot be fitted to all {len(points)} records: {first_line(error)}") from error
     if not math.isfinite(full):
         raise InputError(f"the score of the model of all {len(points)} records is {full}")
     if caught:
-        notes.append(f"fitted to all records, the model warned: {_first_line(caught[0].message)}")  # type: ignore[arg-type]
+        notes.append(f"fitted to all records, the model warned: {first_line(caught[0].message)}")  # type: ignore[arg-type]
     seconds = 1e-4 if isinstance(evaluator, LogisticModels) else time.perf_counter() - started
     evaluator.target, evaluator.empty = full, empty  # type: ignore[attr-defined]
     told: dict[str, Parameter] = {
@@ -414,7 +402,10 @@ def make_model_game(
     if sizes is not None:
         told["n_records"] = len(owner)
     solver = type(evaluator).__name__
-    mark = _fingerprint(model, known, scorer, inputs, points, points_val, names, owner, solver)
+    mark = fingerprint(
+        model, scorer if known is None else known, points, points_val, names, owner, solver, inputs.labels,
+        inputs.labels_val,
+    )  # fmt: skip
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
         told, tuple(notes), mark, seconds,
@@ -459,7 +450,7 @@ def checked_model(model: Any, seed: int) -> Any:
     try:
         copied = clone(model)
     except TypeError as error:
-        raise InputError(f"model must be a scikit-learn estimator that can be cloned: {_first_line(error)}") from None
+        raise InputError(f"model must be a scikit-learn estimator that can be cloned: {first_line(error)}") from None
     parameters = copied.get_params(deep=True)
     states = {n: value for n, value in parameters.items() if n.split("__")[-1] == "random_state"}
     loose: dict[str, Any] = {n: seed for n, value in states.items() if value is None}
@@ -644,410 +635,3 @@ def _as_logistic(model: Any) -> _Logistic | None:
         return np.hstack([points, np.ones((len(points), 1))]) if own["fit_intercept"] else points
 
     return _Logistic(1 / own["C"], False, bool(own["fit_intercept"]), True, 1e-8, with_constant)
-
-
-class _Unknown(Exception):
-    """Something whose content cannot be told, such as a handle."""
-
-
-def _fingerprint(model: Any, scoring: str | None, scorer: Scorer | None, inputs: Inputs, *parts: object) -> str:
-    """What utilities depend on beside the coalition, as a digest; empty where it cannot be told."""
-    import sklearn
-
-    digest = sha256()
-    score = scoring if scoring is not None else scorer
-    try:
-        for part in (sklearn.__version__, model, score, *parts, inputs.labels, inputs.labels_val):
-            for piece in _content(part):
-                digest.update(piece)
-    except _Unknown:
-        return ""
-    return digest.hexdigest()
-
-
-def _of_library(thing: Any) -> bool:
-    """Whether its name is enough: Python's own, or installed, and not somebody's script."""
-    name = getattr(thing, "__module__", None)
-    if name is None:
-        return inspect.isbuiltin(thing) or not inspect.isfunction(thing)
-    top = str(name).split(".")[0]
-    file = getattr(sys.modules.get(top), "__file__", None) or ""
-    return top in sys.stdlib_module_names or top == "datassay" or "site-packages" in file or "dist-packages" in file
-
-
-def _content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
-    """What a thing consists of, the same for equal things in any process: no addresses, nothing left out."""
-    yield f"<{type(thing).__module__}.{type(thing).__qualname__}".encode()
-    if id(thing) in within:  # it holds itself
-        yield b"~>"
-        return
-    if len(within) > 60:
-        raise _Unknown
-    within = (*within, id(thing))
-    if (
-        thing is None
-        or thing is ...
-        or isinstance(thing, os.PathLike | str | int | float | complex | bool | bytes | np.generic)
-    ):
-        yield repr(thing).encode()
-    elif isinstance(thing, np.ndarray) and thing.dtype != object:
-        yield f"{thing.dtype.str}{thing.shape}".encode()
-        yield np.ascontiguousarray(thing).tobytes()
-    elif isinstance(thing, list | tuple | np.ndarray):
-        for piece in thing:
-            yield from _content(piece, within)
-    elif isinstance(thing, set | frozenset):
-        yield b"".join(sorted(sha256(b"".join(_content(piece, within))).digest() for piece in thing))
-    elif isinstance(thing, dict):
-        for name in sorted(thing, key=repr):
-            yield from _content(name, within)
-            yield from _content(thing[name], within)
-    elif isinstance(thing, partial):
-        yield from _content([thing.func, thing.args, thing.keywords], within)
-    elif inspect.ismethod(thing):
-        yield from _content([thing.__func__, thing.__self__], within)
-    elif isinstance(thing, type) or inspect.isroutine(thing):
-        yield f"{thing.__module__}.{thing.__qualname__}".encode()
-        if not _of_library(thing):
-            yield from _code_of(thing, within)
-    elif inspect.ismodule(thing):
-        yield thing.__name__.encode()
-    elif hasattr(thing, "get_params"):
-        yield from _content([type(thing), thing.get_params(deep=False)], within)
-    elif hasattr(thing, "__dict__") or hasattr(thing, "__slots__"):
-        held = dict(getattr(thing, "__dict__", {}))
-        for kind in type(thing).__mro__:
-            slots = vars(kind).get("__slots__", ())
-            names = [slots] if isinstance(slots, str) else slots
-            held |= {n: getattr(thing, n) for n in names if n != "__weakref__" and hasattr(thing, n)}
-        if not held and _of_library(type(thing)):  # what it holds is not to be seen
-            raise _Unknown
-        yield from _content([type(thing), held], within)
-    else:
-        raise _Unknown
-    yield b">"
-
-
-def _code_of(thing: Any, within: tuple[int, ...]) -> Iterator[bytes]:
-    """What somebody's own function or class does, and what it reads of its surroundings."""
-    if isinstance(thing, type):
-        own = {
-            n: f for n, f in vars(thing).items() if inspect.isfunction(f) or isinstance(f, staticmethod | classmethod)
-        }
-        for name in sorted(own):
-            yield name.encode()
-            yield from _code_of(getattr(own[name], "__func__", own[name]), within)
-        for base in thing.__bases__:
-            yield from _content(base, within)
-        return
-    if not inspect.isfunction(thing):
-        raise _Unknown
-    names: set[str] = set()
-    codes = [thing.__code__]
-    while codes:  # with what is defined inside of it
-        code = codes.pop()
-        names |= set(code.co_names)
-        yield code.co_code
-        yield from _content([part for part in code.co_consts if not inspect.iscode(part)], within)
-        codes += [part for part in code.co_consts if inspect.iscode(part)]
-    yield from _content(sorted(names), within)
-    yield from _content([thing.__defaults__, thing.__kwdefaults__], within)
-    for cell in thing.__closure__ or ():
-        yield from _content(cell.cell_contents, within)
-    used = {name: thing.__globals__[name] for name in names if name in thing.__globals__}
-    yield from _content(used, within)
-
-
-class UtilityCache:
-    """Utilities on disk, by game and coalition: an SQLite file that any number of runs may share.
-
-    Only what a run computed completely is written, so that a run that was cut short goes on where it stopped and ends
-    with the same bits.
-    """
-
-    def __init__(self, path: object, game: ModelGame) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise InputError(f"cache must be the name of a file, got {path!r}")
-        if not game.fingerprint:
-            raise InputError(
-                "no cache can be kept of this model or scoring: what it holds (a generator, a file, a lock) cannot be "
-                "told from what another one holds"
-            )
-        self._path, self._game = Path(path), game.fingerprint
-        if not self._path.absolute().parent.is_dir():
-            raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
-        try:
-            with closing(self._open()) as connection:
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS utilities (game TEXT, coalition BLOB, utility REAL, "
-                    "PRIMARY KEY (game, coalition)) WITHOUT ROWID"
-                )
-                connection.execute("CREATE TABLE IF NOT EXISTS reasons (game TEXT PRIMARY KEY, reason TEXT)")
-                connection.commit()
-                why = connection.execute("SELECT reason FROM reasons WHERE game = ?", (self._game,)).fetchone()
-                self._reason = why[0] if why else ""
-                rows = connection.execute("SELECT coalition, utility FROM utilities WHERE game = ?", (self._game,))
-                self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
-        except sqlite3.DatabaseError as error:
-            raise InputError(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
-        everybody = Task("sets", np.ones((1, game.n_players), np.bool_))
-        before = self._known.get(_key(everybody.members[0]), game.full)
-        if before != game.full:
-            raise InputError(
-                f"{str(path)!r} has {before:g} for the score of all records, which is {game.full:g}: the model or the "
-                "scoring is not what it was; use another cache"
-            )
-        self.add(everybody, Answer(np.array([game.full]), 1))
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=60)
-
-    def find(self, task: Task, game: ModelGame) -> Answer | None:
-        """The task's utilities, if all of them are known."""
-        utilities = []
-        failures = 0
-        for members in task.coalitions():
-            value = self._known.get(_key(members))
-            if value is None:
-                return None
-            utilities.append(value)
-            failures += math.isnan(value) and bool(members.any())
-            if task.kind == "chain":
-                reached = game.empty if math.isnan(value) else value
-                if abs(game.full - reached) <= task.truncation:
-                    break
-        return Answer(np.array(utilities), 0, failures, self._reason if failures else "")
-
-    def add(self, task: Task, answer: Answer) -> None:
-        """Keep what a task found."""
-        keys = [_key(members) for members, _ in zip(task.coalitions(), answer.utilities, strict=False)]
-        new = dict(zip(keys, answer.utilities.tolist(), strict=True))
-        self._known.update(new)
-        rows = [(self._game, key, None if math.isnan(value) else value) for key, value in new.items()]
-        with closing(self._open()) as connection, connection:
-            connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
-            if answer.message:
-                connection.execute("INSERT OR IGNORE INTO reasons VALUES (?, ?)", (self._game, answer.message))
-
-
-def _key(members: Bools) -> bytes:
-    return blake2b(np.packbits(members).tobytes(), digest_size=16).digest()
-
-
-MOST_LOSSES = 3
-
-
-class WorkerLostError(InputError):
-    """Workers died again and again, most likely for lack of memory."""
-
-
-def evaluate(
-    game: ModelGame,
-    tasks: Iterable[Task],
-    *,
-    n_jobs: int | None,
-    cache: UtilityCache | None = None,
-    seconds: float | None = None,
-) -> Iterator[Answer]:
-    """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
-
-    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads. Ends
-    early when the seconds, counted from when the workers are there, are over.
-    """
-    jobs = thread_count(n_jobs)
-    runner: _Runner
-    if jobs == 1:
-        runner = _Here(game.evaluator)
-    elif game.evaluator.threads:
-        runner = _Threads(game.evaluator, jobs)
-    else:
-        runner = _Processes(game.evaluator, jobs)
-    deadline = None if seconds is None else time.time() + seconds
-    waiting: deque[tuple[Task, Answer | Future[Any]]] = deque()
-    ahead = 1 if jobs == 1 else 2 * jobs
-
-    def oldest() -> Answer | None:
-        task, found = waiting[0]
-        if isinstance(found, Answer):
-            waiting.popleft()
-            return found
-        result: Answer | None = None
-        while True:
-            try:
-                result = found.result()
-                break
-            except BrokenExecutor:
-                runner.renew()
-                for at, (other, _) in enumerate(waiting):
-                    if not isinstance(waiting[at][1], Answer):
-                        waiting[at] = (other, runner.submit(other, deadline))
-                again = waiting[0][1]
-                assert not isinstance(again, Answer)
-                found = again
-        waiting.popleft()
-        if result is not None and cache is not None:
-            cache.add(task, result)
-        return result
-
-    try:
-        for task in tasks:
-            known = None if cache is None else cache.find(task, game)
-            if known is not None and known.failures and game.evaluator.on_failure == "raise":
-                raise InputError(f"the model cannot be fitted to a coalition: {known.message}")
-            waiting.append((task, known if known is not None else runner.submit(task, deadline)))
-            while len(waiting) >= ahead:
-                answer = oldest()
-                if answer is None:
-                    return
-                yield answer
-        while waiting:
-            answer = oldest()
-            if answer is None:
-                return
-            yield answer
-    except BaseException as problem:
-        runner.close(at_once=not isinstance(problem, GeneratorExit))
-        raise
-    else:
-        runner.close(at_once=False)
-
-
-class _Runner(Protocol):
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]": ...
-
-    def renew(self) -> None: ...
-
-    def close(self, at_once: bool) -> None: ...
-
-
-class _Here:
-    """No workers: a task is done when it is asked for."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        from threadpoolctl import ThreadpoolController
-
-        self._evaluator = evaluator
-        self._controller = ThreadpoolController()
-
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        future: Future[Any] = Future()
-        # Models of few records lose more time by handing work to BLAS's threads than they gain; workers have one, too.
-        with self._controller.limit(limits=1, user_api="blas"):
-            future.set_result(self._evaluator.run(task, deadline))
-        return future
-
-    def renew(self) -> None:
-        raise AssertionError("there are no workers to lose")
-
-    def close(self, at_once: bool) -> None:
-        pass
-
-
-class _Threads:
-    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
-        self._evaluator = evaluator
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="datassay")
-
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        return self._pool.submit(self._evaluator.run, task, deadline)
-
-    def renew(self) -> None:
-        raise AssertionError("threads do not die by themselves")
-
-    def close(self, at_once: bool) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Processes:
-    """Workers that stay from call to call; the data are mapped into their memory, and no task carries them."""
-
-    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
-        import cloudpickle  # carries models defined in a notebook, which pickle does not
-
-        self._jobs, self._losses = jobs, 0
-        rest = dict(vars(evaluator))
-        arrays = {n: a for n, a in rest.items() if isinstance(a, np.ndarray) and a.dtype != object}
-        rest = {name: part for name, part in rest.items() if name not in arrays}
-        try:
-            packed = cloudpickle.dumps((type(evaluator), rest, list(arrays)))
-        except Exception as error:
-            raise InputError(
-                f"the model or the scoring cannot be sent to workers ({_first_line(error)}); n_jobs=1 needs none"
-            ) from None
-        self._futures: list[Future[Any]] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
-        try:
-            for name, array in arrays.items():
-                np.save(self._folder / f"{name}.npy", array)
-            (self._folder / "rest").write_bytes(packed)
-            self._pool = self._start()
-            self._pool.submit(_ready).result()
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
-
-    def _start(self) -> Any:
-        from joblib.externals.loky import get_reusable_executor
-
-        return get_reusable_executor(
-            self._jobs,
-            timeout=300,
-            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )
-
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
-            try:
-                future: Future[Any] = self._pool.submit(_in_worker, str(self._folder), task, deadline)
-            except BrokenExecutor:
-                self.renew()
-                future = self._pool.submit(_in_worker, str(self._folder), task, deadline)
-        self._futures = [f for f in self._futures if not f.done()] + [future]
-        return future
-
-    def renew(self) -> None:
-        """Replace workers of which one died."""
-        self._losses += 1
-        if self._losses > MOST_LOSSES:
-            raise WorkerLostError(
-                f"workers died {self._losses} times, most likely for lack of memory; with n_jobs=1 the model is fitted "
-                "here, and what goes wrong is seen"
-            )
-        self._pool = self._start()
-
-    def close(self, at_once: bool) -> None:
-        if at_once:  # interrupted: whatever they are doing, nobody waits for it (loky trips over cancelled work here)
-            self._pool.shutdown(wait=False, kill_workers=True)
-        else:
-            for future in self._futures:
-                future.cancel()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _ready() -> None:
-    """Run by a worker when it has started."""
-
-
-_in_this_worker: dict[str, Evaluator] = {}
-
-
-def _in_worker(folder: str, task: Task, deadline: float | None) -> Answer | None:
-    """Run by a worker: the evaluator is put together from the folder once, its arrays mapped, not read."""
-    if folder not in _in_this_worker:
-        import signal
-        from contextlib import suppress
-
-        with suppress(ValueError):  # ^C is for the one who asked; workers are told by them
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        kind, rest, arrays = pickle.loads((Path(folder) / "rest").read_bytes())
-        evaluator = kind.__new__(kind)
-        vars(evaluator).update(rest)
-        for name in arrays:
-            vars(evaluator)[name] = np.asarray(np.load(Path(folder) / f"{name}.npy", mmap_mode="r"))
-        _in_this_worker.clear()
-        _in_this_worker[folder] = evaluator
-    return _in_this_worker[folder].run(task, deadline)

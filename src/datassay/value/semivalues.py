@@ -29,12 +29,10 @@ from datassay.value.coalitions import (
     OnFailure,
     Scoring,
     Task,
-    UtilityCache,
-    WorkerLostError,
-    evaluate,
     make_model_game,
 )
 from datassay.value.estimate import Estimate
+from datassay.value.workers import UtilityCache, WorkerLostError, evaluate
 
 Floats = NDArray[np.float64]
 Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
