@@ -197,7 +197,7 @@ def evaluate(
                 return
             yield answer
     except BaseException as problem:
-        runner.close(at_once=not isinstance(problem, GeneratorExit))
+        runner.close(at_once=isinstance(problem, KeyboardInterrupt))
         raise
     else:
         runner.close(at_once=False)
@@ -272,7 +272,7 @@ class _Processes:
                 np.save(self._folder / f"{name}.npy", array)
             (self._folder / "rest").write_bytes(packed)
             self._pool = self._start()
-            self._pool.submit(_ready).result()
+            self._wait()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -285,6 +285,15 @@ class _Processes:
             timeout=300,
             env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
+
+    def _wait(self) -> None:
+        """Until a worker is there. Those of an earlier call may just have gone, and nobody has noticed yet."""
+        while True:
+            try:
+                self._pool.submit(_ready).result()
+                return
+            except BrokenExecutor:
+                self.renew()
 
     def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
         with warnings.catch_warnings():
@@ -309,6 +318,7 @@ class _Processes:
 
     def close(self, at_once: bool) -> None:
         if at_once:  # interrupted: whatever they are doing, nobody waits for it. loky finds them gone, and cleans up
+            self._pool.shutdown(wait=False)
             for worker in list(getattr(self._pool, "_processes", {}).values()):
                 with suppress(ProcessLookupError, TypeError):
                     os.kill(worker.pid, signal.SIGKILL)
