@@ -70,6 +70,13 @@ def boolean(name: str, value: object) -> bool:
     return value
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """What was probably meant by a name that is not known."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(known), n=1)), None)
+
+
 def not_one_string(name: str, value: object, what: str = "column names") -> None:
     """Refuse a single string where a list is meant: it would be taken letter by letter."""
     if isinstance(value, str):

@@ -49,6 +49,13 @@ class Scale(StrEnum):
 
 
 # Options that mean the same in every command.
+class Bound(StrEnum):
+    """How many coalitions a promise takes."""
+
+    HOEFFDING = "hoeffding"
+    BERNSTEIN = "bernstein"
+
+
 class Model(StrEnum):
     """Models by the names of the command line."""
 
@@ -121,6 +128,13 @@ TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
 MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+
+
+def check_applies(method: StrEnum, given: dict[str, Any], allowed: set[str]) -> None:
+    """Refuse an option that was given and means nothing to the method."""
+    for name, option in given.items():
+        if option is not None and name not in allowed:
+            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
 
 
 def check_jobs(jobs: int) -> None:

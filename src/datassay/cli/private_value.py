@@ -9,6 +9,7 @@ import typer
 
 from datassay._errors import InputError
 from datassay.cli.options import (
+    Bound,
     CategoricalOption,
     IgnoreOption,
     JobsOption,
@@ -21,6 +22,7 @@ from datassay.cli.options import (
     Text,
     TextOption,
     as_number,
+    check_applies,
     check_jobs,
     draw,
     load_table,
@@ -67,13 +69,6 @@ class Release(StrEnum):
 
     HISTOGRAM = "histogram"
     PAPER = "paper"
-
-
-class Bound(StrEnum):
-    """How many coalitions a promise takes."""
-
-    HOEFFDING = "hoeffding"
-    BERNSTEIN = "bernstein"
 
 
 class Noise(StrEnum):
@@ -323,7 +318,7 @@ def _run(
 ) -> "PrivateValues":
     import datassay as da
 
-    _check_applies(method, given)
+    check_applies(method, given, APPLIES[method])
     arguments: dict[str, Any] = {**promise, **run}
     if method is Method.KNN_SHAPLEY:
         arguments |= {"metric": metric or "euclidean", "k": 5 if given["k"] is None else given["k"]}
@@ -341,12 +336,6 @@ def _run(
     return da.private_tknn_shapley(private, X_val=public, **arguments)
 
 
-def _check_applies(method: Method, given: dict[str, Any]) -> None:
-    for name, option in given.items():
-        if option is not None and name not in APPLIES[method]:
-            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
-
-
 def _run_layered(
     private: "Table",
     public: "Table",
@@ -362,7 +351,7 @@ def _run_layered(
     import datassay as da
     from datassay.data import read_table
 
-    _check_applies(Method.LAYERED_SHAPLEY, given)
+    check_applies(Method.LAYERED_SHAPLEY, given, APPLIES[Method.LAYERED_SHAPLEY])
     if metric is not None:
         raise InputError("--metric does not apply to layered-shapley")
     if promise["neighbours"] != "replace":

@@ -9,6 +9,7 @@ import typer
 
 from datassay._errors import InputError
 from datassay.cli.options import (
+    Bound,
     CategoricalOption,
     IgnoreOption,
     JobsOption,
@@ -22,6 +23,7 @@ from datassay.cli.options import (
     Text,
     TextOption,
     as_number,
+    check_applies,
     check_jobs,
     column_list,
     draw,
@@ -96,13 +98,6 @@ class Sampling(StrEnum):
     ANTITHETIC = "antithetic"
     STRATIFIED = "stratified"
     EXACT = "exact"
-
-
-class Bound(StrEnum):
-    """How many coalitions a promise takes."""
-
-    HOEFFDING = "hoeffding"
-    BERNSTEIN = "bernstein"
 
 
 FITS = "Methods that fit a model (data-shapley and those after it)"
@@ -383,7 +378,7 @@ def _run(
     """Call the method with the options given, tuning k or tau where asked."""
     import datassay as da
 
-    _check_applies(method, given, APPLIES[method] | {"metric"})
+    check_applies(method, given, APPLIES[method] | {"metric"})
     if held_out is not None and method in SELF:
         raise InputError(f"{method.value} values records for themselves: leave out --validation and --split")
     metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
@@ -417,12 +412,6 @@ def _run(
     return values, tuned
 
 
-def _check_applies(method: Method, given: dict[str, Any], allowed: set[str]) -> None:
-    for name, option in given.items():
-        if option is not None and name not in allowed:
-            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
-
-
 def _run_model(
     method: Method,
     train: "Table",
@@ -434,7 +423,7 @@ def _run_model(
     """Call a method that fits a model, with the options given."""
     import datassay as da
 
-    _check_applies(method, given, BY_MODEL[method])
+    check_applies(method, given, BY_MODEL[method])
     if method is Method.DATA_OOB:
         if held_out is not None:
             raise InputError("data-oob needs no validation records: leave out --validation and --split")

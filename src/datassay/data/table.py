@@ -242,8 +242,6 @@ def check_encoding(scale: object, missing: object) -> None:
 
 def missing_column(name: str, columns: Mapping[str, object] | Sequence[str]) -> str:
     """Say that a column is not there, and which one was probably meant."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(columns), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {_checks.listed(columns, 12)}"
+    close = _checks.closest(name, columns)
+    hint = f"; did you mean {close!r}?" if close else f"; there are {_checks.listed(columns, 12)}"
     return f"there is no column {name!r}{hint}"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,23 +22,12 @@ from datassay._work import Bar, Progress
 from datassay.data import Inputs, prepare
 from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
 from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.value import Estimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 METRICS = ("accuracy", "macro_f1", "mcc", "class_ratio")
-
-
-class Classifier(Protocol):
-    """Anything with scikit-learn's ``fit`` and ``predict``."""
-
-    def fit(self, X: NDArray[np.generic], y: NDArray[np.generic]) -> object:
-        """Learn from rows and labels."""
-        ...
-
-    def predict(self, X: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Predict labels."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +105,7 @@ def removal_curve(
     *,
     k: int = 5,
     metric: str = "euclidean",
-    model: Classifier | None = None,
+    model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "lowest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
@@ -153,7 +142,7 @@ def addition_curve(
     *,
     k: int = 5,
     metric: str = "euclidean",
-    model: Classifier | None = None,
+    model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "highest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
@@ -188,7 +177,7 @@ def _curve(
     y_test: object | None,
     k: int,
     metric: str,
-    model: Classifier | None,
+    model: Estimator | None,
     first: str,
     fractions: Sequence[float] | NDArray[np.float64],
     n_random: int,
@@ -294,7 +283,7 @@ def _model_predictions(
     arrives: NDArray[np.int64],
     leaves: NDArray[np.int64],
     steps: int,
-    model: Classifier,
+    model: Estimator,
     run: Run,
 ) -> NDArray[np.int64]:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)

@@ -6,13 +6,13 @@ Register one with ``@reproduction``; ``datassay reproduce`` lists and runs them.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay import _checks
 from datassay._errors import InputError
 from datassay.attacks import Attack, membership_attack, onion, value_score_attack
 from datassay.data import Table, load_dataset
@@ -99,8 +99,8 @@ def list_reproductions() -> dict[str, str]:
 def reproduce(name: str) -> Reproduction:
     """Redo a published result by name; see :func:`list_reproductions`."""
     if name not in REPRODUCTIONS:
-        close = get_close_matches(name, REPRODUCTIONS, n=1)
-        hint = f"did you mean {close[0]!r}? There" if close else "there"
+        close = _checks.closest(name, REPRODUCTIONS)
+        hint = f"did you mean {close!r}? There" if close else "there"
         raise InputError(f"there is no reproduction {name!r}; {hint} are {', '.join(REPRODUCTIONS)}")
     entry = REPRODUCTIONS[name]
     redone = entry.run()

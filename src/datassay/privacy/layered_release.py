@@ -29,7 +29,7 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
 from datassay.results import Parameter
-from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley
+from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
 NoiseKind = Literal["certified", "paper"]
@@ -168,14 +168,21 @@ def plan_private_layered(
     inputs = prepare(X_val, y_val, X_val, y_val)
     _check_learner(model)
     labels, points = inputs.labels, as_floats("X_val", inputs.points).astype(np.float64)
-    rows = None
-    if pilot is not None:
-        extra = prepare(pilot, pilot_labels, X_val, y_val, fitted_on="validation")
-        rows = as_floats("pilot", extra.points).astype(np.float64), extra.labels
+    rows = _pilot_rows(pilot, pilot_labels, X_val, y_val)
     return _plan(
         model, n, points, labels, rows, check_epsilon(epsilon), alpha, beta, bound, design, noise, constants, seed,
         n_jobs,
     )  # fmt: skip
+
+
+def _pilot_rows(
+    pilot: object | None, labels: object | None, X_val: object, y_val: object
+) -> tuple[Floats, NDArray[np.generic]] | None:
+    """Records and labels of the pilot, encoded by the validation set; None without one."""
+    if pilot is None:
+        return None
+    extra = prepare(pilot, labels, X_val, y_val, fitted_on="validation")
+    return as_floats("pilot", extra.points).astype(np.float64), extra.labels
 
 
 def _check_learner(model: Any) -> None:
@@ -376,10 +383,7 @@ def private_layered_shapley(
         )
     points = as_floats("X", inputs.points).astype(np.float64)
     points_val = as_floats("X_val", inputs.points_val).astype(np.float64)
-    rows = None
-    if pilot is not None:
-        extra = prepare(pilot, pilot_labels, X_val, y_val, fitted_on="validation")
-        rows = as_floats("pilot", extra.points).astype(np.float64), extra.labels
+    rows = _pilot_rows(pilot, pilot_labels, X_val, y_val)
     plan = _plan(
         model, len(points), points_val, inputs.labels_val, rows, epsilon, alpha, beta, bound, design, noise, constants,
         seed, n_jobs, predict or at_least is not None,
@@ -392,7 +396,7 @@ def private_layered_shapley(
         proven = float((plan.sensitivity / plan.scale).max())
     cost = Cost("laplace", 1 / proven, 1.0, neighbours="replace")
     what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
-    drawn = [plan.design.members[i].tolist() for i in range(len(plan.design.members))]
+    drawn = [members.tolist() for members in plan.design.members]
     request = fingerprint(
         "private_layered_shapley", told, drawn, plan.design.repeats, plan.design.expected, points_val,
         inputs.labels_val, plan.scale,
@@ -453,7 +457,7 @@ def _judge(plan: LayeredPlan, at_least: float | None) -> None:
 def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     design = plan.design
     return {
-        "model": " ".join(str(model).split()), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
+        "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
         "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "neighbours": "replace",
         "noise": plan.noise, "constants": plan.constants, "design_seed": design.seed,
     }  # fmt: skip

@@ -5,7 +5,7 @@ Beside the values themselves, what other rooms build on: the game behind them, a
 
 from typing import TYPE_CHECKING
 
-from datassay.value.coalitions import CLIPPED, Estimator, OnFailure, Scoring, is_stable
+from datassay.value.coalitions import CLIPPED, Estimator, OnFailure, Scoring, is_stable, model_name
 from datassay.value.estimate import Estimate
 from datassay.value.game import Game, Weights, balance_weights, make_game
 from datassay.value.knn import (
@@ -66,6 +66,7 @@ __all__ = [
     "leave_one_out",
     "load_design",
     "make_game",
+    "model_name",
     "rank_chances",
     "self_shapley",
     "self_waka",

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -95,6 +96,8 @@ class Evaluator(Protocol):
 
     threads: bool
     on_failure: OnFailure
+    target: float
+    empty: float
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
@@ -117,9 +120,9 @@ class FittedModels:
     X_val: Floats
     y_val: NDArray[np.generic]
     owner: Ints
-    target: float
-    empty: float
     on_failure: OnFailure
+    target: float = math.nan
+    empty: float = math.nan
     threads: bool = False
     _whole: Any = None
 
@@ -147,7 +150,6 @@ class FittedModels:
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
-        from sklearn.base import clone
         from sklearn.linear_model import LogisticRegression
 
         model = self._fit(np.arange(len(self.y)))
@@ -161,7 +163,7 @@ class FittedModels:
                 hint = "; scoring must be a function of (model, X, y) that returns a number"
             raise InputError(f"the scoring failed on the validation records: {first_line(error)}{hint}") from error
         if type(self.model) is LogisticRegression and self.model.solver != "liblinear":
-            self._whole = clone(self.model).set_params(warm_start=True).fit(self.X, self.y)
+            self._whole = copy.copy(model).set_params(warm_start=True)
         return value
 
     def _bag(self, rows: Ints) -> Floats:
@@ -312,8 +314,13 @@ class ModelGame:
     full: float
     told: dict[str, Parameter]
     notes: tuple[str, ...]
-    fingerprint: str
+    depends_on: tuple[object, ...]
     seconds: float
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What utilities depend on beside the coalition, as a digest; empty where it cannot be told."""
+        return fingerprint(*self.depends_on)
 
     @property
     def at_once(self) -> int:
@@ -344,7 +351,6 @@ def make_model_game(
     fast: bool,
     seed: int,
     ids: object | None,
-    fitted_on: Literal["training", "validation"] = "training",
 ) -> ModelGame:
     """Check everything that does not depend on how coalitions are drawn, and value the set of all records."""
     model = checked_model(model, seed)
@@ -352,7 +358,7 @@ def make_model_game(
     if X_val is None:
         raise InputError("X_val must be given: records to score the model on, no part of the training data")
     numeric = is_regressor(model)
-    inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on, numeric=numeric)
+    inputs = prepare(X, y, X_val, y_val, ids=ids, numeric=numeric)
     points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
     points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
     if points.shape[1] != points_val.shape[1]:
@@ -372,7 +378,7 @@ def make_model_game(
         notes += [note] if note else []
     empty = _checks.number("empty", empty)
     evaluator = _evaluator(
-        model, known, scorer, inputs, points, points_val, owner, empty, on_failure, _checks.boolean("fast", fast)
+        model, known, scorer, inputs, points, points_val, owner, on_failure, _checks.boolean("fast", fast)
     )
     if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
@@ -390,9 +396,9 @@ def make_model_game(
     if caught:
         notes.append(f"fitted to all records, the model warned: {first_line(caught[0].message)}")  # type: ignore[arg-type]
     seconds = 1e-4 if isinstance(evaluator, LogisticModels) else time.perf_counter() - started
-    evaluator.target, evaluator.empty = full, empty  # type: ignore[attr-defined]
+    evaluator.target, evaluator.empty = full, empty
     told: dict[str, Parameter] = {
-        "model": _model_name(model),
+        "model": model_name(model),
         "scoring": known or ("score" if scorer is _own_score else getattr(scorer, "__name__", "score given")),
         "n_validation": len(points_val),
         "n_classes": None if numeric else inputs.n_classes,
@@ -401,14 +407,13 @@ def make_model_game(
     }
     if sizes is not None:
         told["n_records"] = len(owner)
-    solver = type(evaluator).__name__
-    mark = fingerprint(
-        model, scorer if known is None else known, points, points_val, names, owner, solver, inputs.labels,
-        inputs.labels_val,
+    depends_on = (
+        model, scorer if known is None else known, points, points_val, names, owner, type(evaluator).__name__,
+        inputs.labels, inputs.labels_val,
     )  # fmt: skip
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
-        told, tuple(notes), mark, seconds,
+        told, tuple(notes), depends_on, seconds,
     )  # fmt: skip
 
 
@@ -461,7 +466,8 @@ def checked_model(model: Any, seed: int) -> Any:
     return copied.set_params(**loose) if loose else copied
 
 
-def _model_name(model: Any) -> str:
+def model_name(model: Any) -> str:
+    """The model and its settings, on one line."""
     return " ".join(str(model).split())
 
 
@@ -520,10 +526,8 @@ def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Sc
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if scoring not in get_scorer_names():
-        from difflib import get_close_matches
-
-        close = get_close_matches(scoring, [*get_scorer_names(), CLIPPED], n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else "; see sklearn.metrics.get_scorer_names()"
+        close = _checks.closest(scoring, [*get_scorer_names(), CLIPPED])
+        hint = f"; did you mean {close!r}?" if close else "; see sklearn.metrics.get_scorer_names()"
         raise InputError(f"there is no scoring {scoring!r}{hint}")
     return scoring, get_scorer(scoring)
 
@@ -575,7 +579,6 @@ def _evaluator(
     points: Floats,
     points_val: Floats,
     owner: Ints,
-    empty: float,
     on_failure: OnFailure,
     fast: bool,
 ) -> Evaluator:
@@ -599,9 +602,7 @@ def _evaluator(
             prepared, signs[0], prepared_val, signs[1], owner, ridge, problem.per_record, problem.needs_both,
             kinds[scoring or ""], problem.tolerance, on_failure,
         )  # fmt: skip
-    return FittedModels(
-        model, scorer, scoring, points, inputs.labels, points_val, inputs.labels_val, owner, math.nan, empty, on_failure
-    )
+    return FittedModels(model, scorer, scoring, points, inputs.labels, points_val, inputs.labels_val, owner, on_failure)
 
 
 @dataclass(frozen=True)

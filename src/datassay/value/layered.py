@@ -43,7 +43,7 @@ from datassay.value.coalitions import (
     players,
 )
 from datassay.value.estimate import Estimate
-from datassay.value.semivalues import Rules, Run
+from datassay.value.semivalues import Rules, Run, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -539,9 +539,7 @@ class Evaluated:
 
     def half(self, confidence: float) -> Floats:
         """How far intervals reach to either side, by Student's t."""
-        from scipy.special import stdtrit
-
-        return np.asarray(self.errors * stdtrit(self.freedom, (1 + confidence) / 2))
+        return np.asarray(self.errors * quantile(confidence, self.freedom))
 
 
 PRIOR_DRAWS, POOLED_DRAWS = 2.0, 8.0

@@ -116,14 +116,14 @@ class Run:
     def answers(self, tasks: Iterator[Task], total: int | None) -> Iterator[Answer]:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
         rules = self.rules
-        self._bar = Bar(rules.progress, total or 0, self.what)
+        bar = Bar(rules.progress, total or 0, self.what)
         stream = evaluate(self.game, tasks, n_jobs=rules.n_jobs, cache=self.cache, seconds=rules.max_seconds)
-        with self._bar as report:
+        with bar as report:
             try:
                 for answer in stream:
                     self._count(answer)
                     if total is None:
-                        self._bar.extend(max(self.coalitions, self._guess()))
+                        bar.extend(max(self.coalitions, self._guess()))
                     report(len(answer.utilities) if self.what != "bags" else 1)
                     yield answer
                 if rules.max_seconds is not None and time.time() > self.started + rules.max_seconds:
@@ -135,6 +135,8 @@ class Run:
                 self.message = str(error)
             finally:
                 stream.close()  # type: ignore[attr-defined]
+                if self.cache is not None:
+                    self.cache.close()
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -311,11 +313,11 @@ def supported(variance: Floats, freedom: Floats | int) -> Floats:
     return np.asarray(np.maximum(variance, pooled))
 
 
-def quantile(confidence: float, freedom: float) -> float:
-    """Student's t: what an error is multiplied by."""
+def quantile(confidence: float, freedom: Floats | float) -> Floats:
+    """Student's t: what an error is multiplied by; infinite where nothing is known of it."""
     from scipy.special import stdtrit
 
-    return math.inf if freedom < 1 else float(stdtrit(freedom, (1 + confidence) / 2))
+    return np.where(np.less(freedom, 1), math.inf, stdtrit(np.maximum(freedom, 1), (1 + confidence) / 2))
 
 
 def data_shapley(
@@ -484,8 +486,7 @@ def _by_orders(
     if truncation is not None:
         truncation = _checks.number("truncation", truncation, at_least=0)
     n = game.n_players
-    small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
-    if sampling == "exact" or (sampling == "auto" and small and truncation is None):
+    if sampling == "exact" or (sampling == "auto" and _is_small(n, rules) and truncation is None):
         return _enumerated(game, method, rules, chance, told)
     # The last places of an order count for nothing where their weight is next to nothing.
     weights = n * chance  # in an order every size is as likely
@@ -565,6 +566,11 @@ def orders_of(n: int, sampling: str, seed: int, draw: int) -> list[NDArray[np.in
         strata = min(STRATA, n)
         return [np.roll(order, round(at * n / strata)) for at in range(strata)]
     return [order]
+
+
+def _is_small(n: int, rules: Rules) -> bool:
+    """Whether all coalitions are no more than what is allowed."""
+    return n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
 
 
 def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told: dict[str, Parameter]) -> Estimate:
@@ -655,8 +661,7 @@ def data_banzhaf(
         seed=rules.seed, ids=ids,
     )  # fmt: skip
     n = game.n_players
-    small = n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
-    if sampling == "exact" or (sampling == "auto" and small):
+    if sampling == "exact" or (sampling == "auto" and _is_small(n, rules)):
         halves = np.array([math.comb(n - 1, k) * 0.5 ** (n - 1) for k in range(n)])
         return _enumerated(game, "data_banzhaf", rules, halves, {})
     run, limit, at_once = Run(game, rules), rules.max_coalitions, 32
@@ -856,7 +861,7 @@ def data_oob(
             of = np.bincount(owner[outside], minlength=n)
             mean = np.bincount(owner[outside], answer.utilities[outside], minlength=n) / np.maximum(of, 1)
             sums = (sums[0] + mean, sums[1] + mean**2, sums[2] + (of > 0))
-            half = _oob_errors(*sums) * _oob_quantiles(sums[2], rules.confidence)
+            half = _oob_errors(*sums) * quantile(rules.confidence, sums[2] - 1)
             run.observe(sums[0] / np.maximum(sums[2], 1), half)
             if run.is_narrow(run.coalitions, half):
                 break
@@ -868,7 +873,7 @@ def data_oob(
         raise InputError(f"max_bags={limit} is too few: some records were in all of them")
     run.stopped = run.stopped or "coalitions"
     values, errors = total / seen, _oob_errors(total, squares, seen)
-    half = errors * _oob_quantiles(seen, rules.confidence)
+    half = errors * quantile(rules.confidence, seen - 1)
     told: dict[str, Parameter] = {"max_bags": limit}
     known = bool(np.isfinite(half).all())
     result = run.result(values, "data_oob", told, errors if known else None, half if known else None)
@@ -880,12 +885,6 @@ def _oob_errors(total: Floats, squares: Floats, seen: Floats) -> Floats:
     freedom = np.maximum(seen - 1, 1)
     variance = supported(np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom, freedom)
     return np.where(seen >= 2, np.sqrt(variance / np.maximum(seen, 1)), math.inf)
-
-
-def _oob_quantiles(seen: Floats, confidence: float) -> Floats:
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(np.maximum(seen - 1, 1), (1 + confidence) / 2))
 
 
 def _without_validation(result: Estimate) -> Estimate:

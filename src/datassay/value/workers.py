@@ -16,7 +16,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -48,33 +48,42 @@ class UtilityCache:
         if not self._path.absolute().parent.is_dir():
             raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
         try:
-            with closing(self._open()) as connection:
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS utilities (game TEXT, coalition BLOB, utility REAL, "
-                    "PRIMARY KEY (game, coalition)) WITHOUT ROWID"
-                )
-                connection.execute("CREATE TABLE IF NOT EXISTS reasons (game TEXT PRIMARY KEY, reason TEXT)")
-                connection.commit()
-                why = connection.execute("SELECT reason FROM reasons WHERE game = ?", (self._game,)).fetchone()
-                self._reason = why[0] if why else ""
-                rows = connection.execute("SELECT coalition, utility FROM utilities WHERE game = ?", (self._game,))
-                self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
+            self._connection = sqlite3.connect(self._path, timeout=60)
+            try:
+                self._load(game)
+            except BaseException:
+                self.close()
+                raise
         except sqlite3.DatabaseError as error:
             raise InputError(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
+
+    def _load(self, game: ModelGame) -> None:
+        connection = self._connection
+        # Written ahead: what was committed outlives this process, and no commit waits for the disk.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS utilities (game TEXT, coalition BLOB, utility REAL, "
+            "PRIMARY KEY (game, coalition)) WITHOUT ROWID"
+        )
+        connection.execute("CREATE TABLE IF NOT EXISTS reasons (game TEXT PRIMARY KEY, reason TEXT)")
+        connection.commit()
+        why = connection.execute("SELECT reason FROM reasons WHERE game = ?", (self._game,)).fetchone()
+        self._reason = why[0] if why else ""
+        rows = connection.execute("SELECT coalition, utility FROM utilities WHERE game = ?", (self._game,))
+        self._known: dict[bytes, float] = {k: math.nan if v is None else v for k, v in rows}
         everybody = Task("sets", np.ones((1, game.n_players), np.bool_))
         before = self._known.get(_key(everybody.members[0]), game.full)
         if before != game.full:
             raise InputError(
-                f"{str(path)!r} has {before:g} for the score of all records, which is {game.full:g}: the model or the "
-                "scoring is not what it was; use another cache"
+                f"{str(self._path)!r} has {before:g} for the score of all records, which is {game.full:g}: the model "
+                "or the scoring is not what it was; use another cache"
             )
         self.add(everybody, Answer(np.array([game.full]), 1))
 
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=60)
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
 
     def find(self, task: Task, game: ModelGame) -> "tuple[Answer | None, Task]":
         """The task's utilities, if all of them are known; and the task that is left to do.
@@ -94,17 +103,17 @@ class UtilityCache:
         missing = [value is None for value in values]
         if any(missing):
             return None, task if all(missing) else Task("sets", np.array(members)[missing])
-        return self._answer(np.array(values, np.float64), np.array(members), 0), task
+        return self._answer(np.array(values, np.float64), np.array(members)), task
 
     def merged(self, task: Task) -> Answer:
         """The answer to a task of which the rest is known by now."""
         members = np.array([present.copy() for present in task.coalitions()])
         values = np.array([self._known[_key(present)] for present in members])
-        return self._answer(values, members, 0)
+        return self._answer(values, members)
 
-    def _answer(self, values: Floats, members: Bools, fresh: int) -> Answer:
+    def _answer(self, values: Floats, members: Bools) -> Answer:
         failures = int((np.isnan(values) & members.any(axis=1)).sum())
-        return Answer(values, fresh, failures, self._reason if failures else "")
+        return Answer(values, 0, failures, self._reason if failures else "")
 
     def add(self, task: Task, answer: Answer) -> None:
         """Keep what a task found."""
@@ -112,7 +121,7 @@ class UtilityCache:
         new = dict(zip(keys, answer.utilities.tolist(), strict=True))
         self._known.update(new)
         rows = [(self._game, key, None if math.isnan(value) else value) for key, value in new.items()]
-        with closing(self._open()) as connection, connection:
+        with self._connection as connection:
             connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
             if answer.message:
                 self._reason = self._reason or answer.message
