@@ -1111,6 +1111,14 @@ def out_of_bag(model, X, y, bags, seed, groups=None, right=lambda predicted, y: 
 
 
 class TestOutOfBag:
+    def test_the_stable_learner_can_be_valued_out_of_bag(self):
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(40, 2)) / 4
+        y = np.where(X[:, 0] > 0, "up", "down")
+        y[:4] = np.where(y[:4] == "up", "down", "up")
+        values = da.data_oob(da.StableLogisticRegression(lam=0.01), X, y, max_bags=60, n_jobs=1)
+        assert values.values[:4].mean() < 0.5 < values.values[4:].mean()
+
     def test_values_are_how_often_a_record_is_predicted_right_by_bags_without_it(self):
         X, y, _, _ = records(n=25, seed=31)
         values = da.data_oob(STUMP, X, y, max_bags=60, seed=3, n_jobs=1)

@@ -834,7 +834,7 @@ def data_oob(
         max_bags = _checks.integer("max_bags", max_bags, at_least=1)
     rules = _rules(max_bags, max_seconds, max_width, confidence, seed, n_jobs, None, progress, default=1000)
     game = make_model_game(
-        model, X, y, X, y, scoring=None, groups=groups, empty=0.0, on_failure=on_failure, fast=False, seed=rules.seed,
+        model, X, y, X, y, scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False, seed=rules.seed,
         ids=ids,
     )  # fmt: skip
     assert isinstance(game.evaluator, FittedModels)
@@ -878,6 +878,11 @@ def data_oob(
     known = bool(np.isfinite(half).all())
     result = run.result(values, "data_oob", told, errors if known else None, half if known else None)
     return _without_validation(result)
+
+
+def _unscored(model: Any, X: Any, y: Any) -> float:
+    """Bags are judged record by record: the model as a whole needs no score, nor a solver that is made for one."""
+    return 0.0
 
 
 def _oob_errors(total: Floats, squares: Floats, seen: Floats) -> Floats:
