@@ -59,6 +59,19 @@ if TYPE_CHECKING:
         score_queries,
         uniqueness_shapley,
     )
+    from datassay.market import (
+        Disclosure,
+        Equilibrium,
+        Leakage,
+        Prices,
+        PriceSearch,
+        Purchase,
+        disclosure_game,
+        disclosure_leakage,
+        price,
+        search_equilibrium,
+        search_prices,
+    )
     from datassay.neighbors import NeighbourGraph, nearest_neighbours
     from datassay.privacy import (
         Audit,
@@ -115,6 +128,10 @@ _ROOMS = {
         "AttributeMeans AttributeSets AttributeTable Groups QueryScores Risk RiskShapley Uniqueness group_sizes "
         "reidentification_risk reidentification_shapley score_queries uniqueness_shapley"
     ),
+    "market": (
+        "Disclosure Equilibrium Leakage PriceSearch Prices Purchase disclosure_game disclosure_leakage price "
+        "search_equilibrium search_prices"
+    ),
     "neighbors": "NeighbourGraph nearest_neighbours",
     "privacy": (
         "Audit BudgetExceededError Guarantee LayeredPlan Ledger LowUtilityWarning NoisyCounts PrivateValues audit "
@@ -143,7 +160,9 @@ __all__ = [
     "DatasetInfo",
     "Design",
     "Detection",
+    "Disclosure",
     "Encoder",
+    "Equilibrium",
     "Estimate",
     "Exposure",
     "Groups",
@@ -151,13 +170,17 @@ __all__ = [
     "InputError",
     "LayeredPlan",
     "LayeredValues",
+    "Leakage",
     "Ledger",
     "LowUtilityWarning",
     "MissingDependencyError",
     "NeighbourGraph",
     "NoisyCounts",
     "Onion",
+    "PriceSearch",
+    "Prices",
     "PrivateValues",
+    "Purchase",
     "QueryScores",
     "Release",
     "Risk",
@@ -180,6 +203,8 @@ __all__ = [
     "data_oob",
     "data_shapley",
     "detect_errors",
+    "disclosure_game",
+    "disclosure_leakage",
     "fit_encoder",
     "group_sizes",
     "knn_banzhaf",
@@ -197,6 +222,7 @@ __all__ = [
     "onion",
     "oracle",
     "plan_private_layered",
+    "price",
     "private_knn_shapley",
     "private_layered_shapley",
     "private_tknn_shapley",
@@ -207,6 +233,8 @@ __all__ = [
     "release",
     "removal_curve",
     "score_queries",
+    "search_equilibrium",
+    "search_prices",
     "self_shapley",
     "self_waka",
     "tknn_shapley",

@@ -6,7 +6,7 @@ who is in which model is one bit, and a model's loss on a record is the share of
 neighbours whose bit is set, the record itself among them if it is in (SPEC §7); ties go to the smaller index.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
@@ -17,7 +17,17 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
-from datassay.neighbors import DEFAULT_MEMORY, AnySpace, FeatureSpace, MatrixSpace, NearestRanking, Ranked, collect
+from datassay.neighbors import (
+    DEFAULT_MEMORY,
+    AnySpace,
+    FeatureSpace,
+    MatrixSpace,
+    NearestRanking,
+    Ranked,
+    as_floats,
+    collect,
+    make_space,
+)
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 
@@ -76,6 +86,8 @@ def membership_attack(
     metric: str = "euclidean",
     *,
     model: Classifier | None = None,
+    held: object | None = None,
+    shadow_held: Sequence[object] | None = None,
     games: int = 48,
     targets: int | None = 100,
     shadows: int = 16,
@@ -107,6 +119,11 @@ def membership_attack(
         A scikit-learn classifier to attack instead of k-NN, by ``lira``, ``lira-offline``, ``calibrated-confidence``
         or a function; its shadow models are fitted once and serve all games. Losses are then −log(p/(1−p)) of the
         right label.
+    held, shadow_held
+        What the k-NN model holds in place of each record, row by row: noisy or coarsened copies, say; the attacker asks
+        about the records as they are. Shadow models hold the same copies, or copies of the attacker's own making: then
+        give one such array for each. ``t-waka`` and ``confidence``, which reckon with the record itself in the model,
+        do not apply.
     n_jobs, memory, progress
         Threads and bytes for the neighbour search, and a callback or True for a bar. Beside that, every target keeps
         its nearest 2k + O(√k) neighbours.
@@ -134,6 +151,12 @@ def membership_attack(
         _checks.choice("method", method, ATTACKS)
         if model is not None and method in ("t-waka", "confidence"):
             raise InputError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
+        if held is not None and method in ("t-waka", "confidence"):
+            raise InputError(f'method="{method}" takes the model to hold the records themselves; use lira')
+    if held is not None and (model is not None or metric == "precomputed"):
+        raise InputError('held is for k-NN models of features; leave out model, and metric="precomputed"')
+    if shadow_held is not None and (held is None or len(shadow_held) != shadows):
+        raise InputError(f"shadow_held must come with held, and be one array for each of {shadows} shadow models")
     if model is not None and metric == "precomputed":
         raise InputError("model needs features, not distances")
     if not isinstance(method, str) and not callable(method):
@@ -159,7 +182,9 @@ def membership_attack(
     stage: Stage
     if model is None:
         asked = np.unique(np.concatenate(draws))
-        stage = _KnnStage(game, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
+        copies = [] if held is None else [held, *(shadow_held or ())]
+        seen = [_among_copies(game, one, metric) for one in copies] or [game]
+        stage = _KnnStage(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
     else:
         stage = _FittedStage(game, model, shadows, seed)
     score = _scorer(method, stage, k) if isinstance(method, str) else method
@@ -184,6 +209,7 @@ def membership_attack(
         "k": k if model is None else None,
         "metric": metric if model is None else None,
         "model": None if model is None else type(model).__name__,
+        "held": None if held is None else "copies",
         "games": games,
         "targets": targets,
         "shadows": None if alone else shadows,
@@ -198,6 +224,16 @@ def membership_attack(
         seed=seed,
         notes=game.inputs.notes,
     )
+
+
+def _among_copies(game: Game, held: object, metric: str) -> Game:
+    """The same game, in which records look at copies of themselves and of the others."""
+    points, copies = np.asarray(game.inputs.points), as_floats("held", held)
+    if copies.shape != points.shape:
+        raise InputError(
+            f"held must have a row for each record, of as many features: {points.shape}, got {copies.shape}"
+        )
+    return replace(game, space=make_space(copies, points, metric, zero_rows=True))
 
 
 class Stage(Protocol):
@@ -218,7 +254,8 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
 def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The ``limit`` nearest others of the records asked about, and how many of them come before the record itself.
 
-    A record is at distance zero from itself, and ties go to the smaller index: duplicates may come before it.
+    A record is at distance zero from itself (its copy may be anywhere), and ties go to the smaller index: duplicates
+    may come before it. Where more than ``limit`` do, how many is not told.
     """
     space = game.space
     if isinstance(space, MatrixSpace):
@@ -230,7 +267,7 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
 
     def write(block: Ranked) -> None:
         own = block.order == asked[block.rows, None]
-        ahead[block.rows] = np.where(own.any(axis=1), own.argmax(axis=1), limit)
+        ahead[block.rows] = np.where(own.any(axis=1), own.argmax(axis=1), limit + 1)
         own[~own.any(axis=1), -1] = True  # all of these come before it
         found[block.rows] = block.order[~own].reshape(len(own), -1)
 
@@ -239,13 +276,21 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
 
 
 class _KnnStage:
-    """k-NN models of random halves: neighbour lists once, one word of bits a record."""
+    """k-NN models of random halves: neighbour lists once, one word of bits a record.
 
-    def __init__(self, game: Game, asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
-        self.game, self.asked, self.k, self.shadows = game, asked, k, shadows
-        self.n = game.space.n_train
+    ``games`` is one, for all models, or one for each, where each holds copies of its own.
+    """
+
+    def __init__(self, games: list[Game], asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
+        self.game, self.games, self.asked, self.k, self.shadows = games[0], games, asked, k, shadows
+        self.n = self.game.space.n_train
         limit = min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1)))
-        self.order, self.ahead = nearest_others(game, asked, limit)
+        self.lists = [nearest_others(game, asked, limit) for game in games]
+
+    @property
+    def order(self) -> NDArray[np.uint32]:
+        """The nearest others of the records asked about."""
+        return self.lists[0][0]
 
     def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of the neighbour lists."""
@@ -258,13 +303,18 @@ class _KnnStage:
         bits = np.zeros(self.n, np.uint64)
         for place in range(1 + self.shadows):
             bits |= _half(rng, self.n).astype(np.uint64) << np.uint64(place)
-        wrong = np.empty((len(targets), 1 + self.shadows), np.int32)
         codes, rows = self.game.inputs.codes, self.place(targets)
-        while not kernels.count_wrong(self.order, self.ahead, rows, codes, targets, bits, self.k, wrong):
-            # A list ran out before k members were found: next to impossible, and mended by longer lists.
-            longer = min(self.n - 1, 2 * self.order.shape[1])
-            self.order, self.ahead = nearest_others(self.game, self.asked, longer)
-        loss = wrong / self.k
+        models = [1] * len(self.games) if len(self.games) > 1 else [1 + self.shadows]
+        counts = []
+        for at, (game, together) in enumerate(zip(self.games, models, strict=True)):
+            wrong = np.empty((len(targets), together), np.int32)
+            own = bits >> np.uint64(at)
+            while not kernels.count_wrong(*self.lists[at], rows, codes, targets, own, self.k, wrong):
+                # A list ran out before k members were found: next to impossible, and mended by longer lists.
+                longer = min(self.n - 1, 2 * self.lists[at][0].shape[1])
+                self.lists[at] = nearest_others(game, self.asked, longer)
+            counts.append(wrong)
+        loss = np.concatenate(counts, axis=1) / self.k
         inside = (bits[targets, None] >> np.arange(1 + self.shadows, dtype=np.uint64)) & np.uint64(1) == 1
         return inside[:, 0], View(loss[:, 0], loss[:, 1:], inside[:, 1:], targets, 1 / self.k)
 

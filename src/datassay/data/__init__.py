@@ -4,6 +4,7 @@ from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, l
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.inputs import FittedOn, Inputs, as_labels, prepare
 from datassay.data.reading import (
+    as_ids,
     as_table,
     bytes_in_memory,
     column_names,
@@ -23,6 +24,7 @@ __all__ = [
     "FittedOn",
     "Inputs",
     "Table",
+    "as_ids",
     "as_labels",
     "as_table",
     "bytes_in_memory",

@@ -10,20 +10,29 @@ from datassay.privacy.layered_release import (
     plan_private_layered,
     private_layered_shapley,
 )
-from datassay.privacy.ledger import BudgetExceededError, Ledger, Release
+from datassay.privacy.ledger import BudgetExceededError, Disclosed, Ledger, Release
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.releases import PrivateValues, private_knn_shapley, private_tknn_shapley
+from datassay.privacy.records import NoisyRecords, rehearsal_noise
+from datassay.privacy.releases import (
+    PrivateValues,
+    check_ledger,
+    fingerprint,
+    private_knn_shapley,
+    private_tknn_shapley,
+)
 from datassay.privacy.statistics import NoisyCounts, worths
 
 __all__ = [
     "Audit",
     "BudgetExceededError",
     "Cost",
+    "Disclosed",
     "Guarantee",
     "LayeredPlan",
     "Ledger",
     "LowUtilityWarning",
     "NoisyCounts",
+    "NoisyRecords",
     "PrivateValues",
     "Release",
     "add_noise",
@@ -31,10 +40,13 @@ __all__ = [
     "calibrate",
     "check_delta",
     "check_epsilon",
+    "check_ledger",
+    "fingerprint",
     "plan_private_layered",
     "private_knn_shapley",
     "private_layered_shapley",
     "private_tknn_shapley",
+    "rehearsal_noise",
     "sampling",
     "total_delta",
     "total_epsilon",

@@ -6,8 +6,15 @@ from typing import Literal
 from datassay import _checks
 
 Neighbours = Literal["add-remove", "replace"]
+Relation = Literal["add-remove", "replace", "replace-features"]
 Audience = Literal["public", "owner", "owner, no collusion"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
+RELATIONS: tuple[Relation, ...] = (*NEIGHBOURS, "replace-features")
+_CHANGES = {
+    "add-remove": "one record added or removed",
+    "replace": "one record replaced",
+    "replace-features": "the features of one record replaced (its label, and that it exists, are not protected)",
+}
 AUDIENCES: tuple[Audience, ...] = ("public", "owner", "owner, no collusion")
 
 
@@ -20,8 +27,9 @@ class Guarantee:
     mechanism
         What was released and with which noise.
     epsilon, delta, neighbours
-        The promise: data sets that differ by one record added or removed (``add-remove``) or replaced (``replace``)
-        lead to any set of outputs with probabilities within e^ε of each other, up to δ.
+        The promise: data sets that differ by one record added or removed (``add-remove``), replaced (``replace``), or
+        replaced but for its label (``replace-features``) lead to any set of outputs with probabilities within e^ε of
+        each other, up to δ.
     accountant
         How ε was computed.
     sampling
@@ -36,20 +44,20 @@ class Guarantee:
     mechanism: str
     epsilon: float
     delta: float
-    neighbours: Neighbours
+    neighbours: Relation
     accountant: str
     sampling: float = 1.0
     audience: Audience = "public"
     certified: bool = True
 
     def __post_init__(self) -> None:
-        _checks.choice("neighbours", self.neighbours, NEIGHBOURS)
+        _checks.choice("neighbours", self.neighbours, RELATIONS)
         _checks.choice("audience", self.audience, AUDIENCES)
 
     def __str__(self) -> str:
-        change = "one record added or removed" if self.neighbours == "add-remove" else "one record replaced"
         sampled = f", each record sampled with chance {self.sampling:g}" if self.sampling < 1 else ""
         proof = "" if self.certified else " AS PUBLISHED, NOT CERTIFIED"
+        change = _CHANGES[self.neighbours]
         return (
             f"(ε = {self.epsilon:.4g}, δ = {self.delta:.3g})-differential privacy for {change}{proof}; {self.mechanism}"
             f"{sampled}; accounted by {self.accountant}; for: {self.audience}"

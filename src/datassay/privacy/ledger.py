@@ -4,6 +4,10 @@ A ledger is an SQLite file. It is asked *before* any noise is drawn: in one tran
 everything released so far with what is asked for, and either writes the new spending down, durably, or refuses. A
 crash after that leaves the budget spent and nothing released. A release that was completed is served again from the
 ledger at no cost instead of being drawn anew.
+
+A *disclosure* gives out single records, noisy copy by noisy copy. Its queries are pure differential privacy and each is
+about one record alone, so every record of a data set has an account of its own: what a data set costs is what its
+record most asked for has spent, and that is added to the rest.
 """
 
 import hmac
@@ -13,17 +17,17 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import AUDIENCES, NEIGHBOURS, Neighbours
+from datassay.privacy.guarantee import AUDIENCES, RELATIONS, Relation
 
 APPLICATION_ID = 0x64615373  # «daSs», in the file's header
-VERSION = 1
+VERSIONS = (1, 2)  # 2: with disclosures, which a reader of 1 would not count
 WAIT_SECONDS = 120
 
 _SCHEMA = """
@@ -45,6 +49,16 @@ CREATE TABLE releases (
 CREATE INDEX by_request ON releases (dataset, request);
 """
 
+
+_DISCLOSURE_SCHEMA = """
+CREATE TABLE IF NOT EXISTS queries (number INTEGER NOT NULL, point TEXT NOT NULL, epsilon REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS by_number ON queries (number, epsilon);
+CREATE TABLE IF NOT EXISTS accounts (
+  dataset TEXT NOT NULL, point TEXT NOT NULL, spent REAL NOT NULL, PRIMARY KEY (dataset, point)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_spent ON accounts (dataset, spent);
+PRAGMA user_version = 2;
+"""
 
 _COLUMNS = ("number", "dataset", "request", "mechanism", "audience", "costs", "spent", "released", "result", "secret")
 
@@ -72,6 +86,16 @@ class Release:
     secret: str | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True)
+class Disclosed:
+    """What one disclosure has given out: queries, records asked for, ε of all queries together and of one record."""
+
+    queries: int
+    records: int
+    total: float
+    most: float
+
+
 class Ledger:
     """A budget of (ε, δ) for the people in a data set, and the record of what was spent of it.
 
@@ -82,7 +106,8 @@ class Ledger:
     epsilon, delta
         The budget of a new ledger. An existing one keeps its own, and it is an error to name another.
     neighbours
-        What one person's contribution is: a record ``add-remove`` d, or ``replace`` d.
+        What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
+        (``replace-features``, for disclosures, which give labels away).
 
     All releases in a ledger share its budget, whatever version of the data they were made from: else adding one record
     would give a new budget for the old ones.
@@ -105,11 +130,11 @@ class Ledger:
         path: str | os.PathLike[str],
         epsilon: float | None = None,
         delta: float | None = None,
-        neighbours: Neighbours | None = None,
+        neighbours: Relation | None = None,
     ) -> None:
         self.path = Path(path)
         if neighbours is not None:
-            _checks.choice("neighbours", neighbours, NEIGHBOURS)
+            _checks.choice("neighbours", neighbours, RELATIONS)
         if epsilon is not None:
             epsilon = check_epsilon(epsilon)
         if delta is not None:
@@ -122,7 +147,7 @@ class Ledger:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
         self.epsilon: float = row[0]
         self.delta: float = row[1]
-        self.neighbours: Neighbours = row[2]
+        self.neighbours: Relation = row[2]
         self._key = bytes.fromhex(row[3])
         for name, given, kept in (
             ("epsilon", epsilon, self.epsilon),
@@ -137,7 +162,7 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, neighbours={self.neighbours!r})"
 
-    def _create(self, epsilon: float, delta: float, neighbours: Neighbours) -> None:
+    def _create(self, epsilon: float, delta: float, neighbours: Relation) -> None:
         """Make the file whole beside its place and link it there: two processes cannot both make it."""
         if not self.path.parent.is_dir():
             raise InputError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
@@ -147,7 +172,7 @@ class Ledger:
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute(f"PRAGMA user_version = {VERSIONS[0]}")
                 connection.executescript(_SCHEMA)
                 settings = (epsilon, delta, neighbours, _now(), secrets.token_hex(32))
                 connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
@@ -179,7 +204,7 @@ class Ledger:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-                if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+                if connection.execute("PRAGMA user_version").fetchone()[0] not in VERSIONS:
                     raise InputError(f"the ledger {str(self.path)!r} was made by another version of datassay")
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
@@ -197,7 +222,8 @@ class Ledger:
         """Pay for a release before its noise is drawn; the number of its line, or :class:`BudgetExceededError`."""
         _checks.choice("audience", audience, AUDIENCES)
         for cost in costs:
-            if cost.neighbours != self.neighbours:
+            # Who may replace a whole record may replace its features.
+            if cost.neighbours not in (self.neighbours, "replace" if self.neighbours == "replace-features" else None):
                 raise InputError(
                     f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
                     f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
@@ -207,14 +233,10 @@ class Ledger:
             total_epsilon([*self._costs(connection), *costs], self.delta)
             connection.execute("BEGIN IMMEDIATE")  # nobody else can spend until this is written or given up
             try:
-                before = self._costs(connection)
-                needed = total_epsilon([*before, *costs], self.delta)
+                before, disclosed = self._costs(connection), self._disclosed(connection)
+                needed = total_epsilon([*before, *costs], self.delta) + disclosed
                 if needed > self.epsilon:
-                    held = total_epsilon(before, self.delta)
-                    raise BudgetExceededError(
-                        f"the ledger {str(self.path)!r} refuses this release: it would bring ε from {held:.4g} to "
-                        f"{needed:.4g} at δ = {self.delta:g}, and the budget is {self.epsilon:g}. Nothing was drawn"
-                    )
+                    raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
                 _reached("before spending")
                 listed = json.dumps([cost.to_dict() for cost in costs])
                 written = connection.execute(
@@ -230,6 +252,89 @@ class Ledger:
         _reached("after spending")
         assert written.lastrowid is not None
         return written.lastrowid
+
+    def _refusal(self, what: str, held: float, needed: float) -> BudgetExceededError:
+        return BudgetExceededError(
+            f"the ledger {str(self.path)!r} refuses this {what}: it would bring ε from {held:.4g} to {needed:.4g} at "
+            f"δ = {self.delta:g}, and the budget is {self.epsilon:g}. Nothing was drawn"
+        )
+
+    def open_disclosure(self, dataset: str, mechanism: str) -> int:
+        """Begin to give out single records of a data set; the number of its line, for :meth:`charge`.
+
+        It costs nothing yet. A disclosure reveals labels, so the ledger must be kept for ``replace-features``.
+        """
+        if self.neighbours != "replace-features":
+            raise InputError(
+                f"a disclosure gives labels away and protects features alone; the ledger {str(self.path)!r} is kept "
+                f"for neighbours={self.neighbours!r}, so use one made with neighbours='replace-features'"
+            )
+        with self._open() as connection:
+            connection.executescript(_DISCLOSURE_SCHEMA)
+        return self.spend(dataset, secrets.token_hex(16), [], mechanism, "public")
+
+    def charge(self, number: int, records: Sequence[object], epsilon: float) -> None:
+        """Pay ε for one query of each of these records, before any noise is drawn: for all of them or for none."""
+        epsilon = check_epsilon(epsilon)
+        points = [self._masked(f"record {record}") for record in records]
+        if len(set(points)) < len(points):
+            raise InputError("a record can be charged once at a time")
+        with self._open() as connection:
+            fixed = total_epsilon(self._costs(connection), self.delta)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                row = connection.execute(
+                    "SELECT dataset FROM releases WHERE number = ? AND released IS NULL", (number,)
+                ).fetchone()
+                if row is None:
+                    raise InputError(f"the ledger has no open disclosure number {number}")
+                fixed = total_epsilon(self._costs(connection), self.delta)
+                held = fixed + self._disclosed(connection)
+                connection.executemany(
+                    "INSERT INTO accounts VALUES (?, ?, ?) "
+                    "ON CONFLICT (dataset, point) DO UPDATE SET spent = spent + excluded.spent",
+                    [(row[0], point, epsilon) for point in points],
+                )
+                needed = fixed + self._disclosed(connection)
+                if needed > self.epsilon * (1 + 1e-12):  # sums of many equal costs are rounded
+                    raise self._refusal("query", held, needed)
+                connection.executemany(
+                    "INSERT INTO queries VALUES (?, ?, ?)", [(number, point, epsilon) for point in points]
+                )
+                _reached("before spending")
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        _reached("after spending")
+
+    def _disclosed(self, connection: sqlite3.Connection) -> float:
+        """ε of all disclosures: of every data set, what its record most asked for has spent."""
+        if connection.execute("PRAGMA user_version").fetchone()[0] < 2:
+            return 0.0
+        rows = connection.execute("SELECT MAX(spent) FROM accounts GROUP BY dataset").fetchall()
+        return float(sum(most for (most,) in rows))
+
+    def disclosures(self) -> dict[int, Disclosed]:
+        """What every disclosure has given out, by the number of its line."""
+        with self._open() as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] < 2:
+                return {}
+            kinds = connection.execute(
+                "SELECT number, epsilon, COUNT(*) FROM queries GROUP BY number, epsilon ORDER BY number, epsilon"
+            ).fetchall()
+            people = connection.execute(
+                "SELECT number, COUNT(*), MAX(spent) FROM (SELECT number, SUM(epsilon) AS spent FROM queries "
+                "GROUP BY number, point) GROUP BY number"
+            ).fetchall()
+        found: dict[int, Disclosed] = {}
+        for number, records, most in people:
+            asked = [(epsilon, count) for of, epsilon, count in kinds if of == number]
+            found[number] = Disclosed(
+                sum(count for _, count in asked), records, sum(epsilon * count for epsilon, count in asked), most
+            )
+        return found
 
     def complete(self, number: int, result: str, secret: str | None = None) -> None:
         """Keep the result of a release that was paid for, so that it can be served again.
@@ -272,7 +377,7 @@ class Ledger:
     def spent(self) -> float:
         """ε of everything released so far, at the ledger's δ."""
         with self._open() as connection:
-            return total_epsilon(self._costs(connection), self.delta)
+            return total_epsilon(self._costs(connection), self.delta) + self._disclosed(connection)
 
     def remaining(self) -> float:
         """What is left of ε. Composition is not addition: a release may cost less than its own ε."""
@@ -283,7 +388,7 @@ class Ledger:
 
         Data sets are numbered in the order in which they came.
         """
-        lines = self.releases()
+        lines, disclosed = self.releases(), self.disclosures()
         numbers: dict[str, int] = {}
         for line in lines:
             numbers.setdefault(line.dataset, len(numbers) + 1)
@@ -294,6 +399,7 @@ class Ledger:
             "neighbours": self.neighbours,
             "spent": self.spent(),
             "releases": [_exported(line, numbers[line.dataset]) for line in lines],
+            "disclosures": {str(number): asdict(told) for number, told in disclosed.items()},
         }
 
 

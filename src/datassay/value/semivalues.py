@@ -834,8 +834,8 @@ def data_oob(
         max_bags = _checks.integer("max_bags", max_bags, at_least=1)
     rules = _rules(max_bags, max_seconds, max_width, confidence, seed, n_jobs, None, progress, default=1000)
     game = make_model_game(
-        model, X, y, X, y, scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False, seed=rules.seed,
-        ids=ids,
+        model, X, y, X, y, scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False,
+        seed=rules.seed, ids=ids,
     )  # fmt: skip
     assert isinstance(game.evaluator, FittedModels)
     if game.n_players == 1:

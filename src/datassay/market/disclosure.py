@@ -1,0 +1,848 @@
+"""Partial disclosure: an owner gives out noisy copies of records, and a consumer averages them until it has enough.
+
+Each query of a record returns x + Laplace(Δ_j/ε_j) in every feature and costs ε a feature; at most T_max queries a
+record, so B_max = T_max · ε. The consumer, who does not know what records are worth, chooses what to query (thesis,
+chapter 3; SPEC §9).
+"""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay._work import Bar, Progress
+from datassay.data import Encoder, Inputs, Table, as_labels, prepare
+from datassay.market.moving import METRICS, UNSEEN, UTILITIES, MovingNeighbours, Unseen, Utility, knn_utility
+from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.market.pricing import gini
+from datassay.market.strategies import (
+    STRATEGIES,
+    ConsumerView,
+    Move,
+    NoisyShapley,
+    RandomSubset,
+    Strategy,
+    StrategyName,
+)
+from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
+from datassay.privacy import Guarantee, Ledger, NoisyRecords, check_ledger
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+    value_of,
+)
+from datassay.value import knn_shapley
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bounds = str | tuple[ArrayLike, ArrayLike]
+TRACKED = ("step", "queries", "budget", "utility", "gini", "spearman", "error")
+ENDS = ("target reached", "budget spent", "query limit reached", "strategy stopped", "no budget")
+
+
+@dataclass(frozen=True, eq=False)
+class Disclosure:
+    """How a disclosure game went.
+
+    Attributes
+    ----------
+    values, ids, labels
+        What was spent on each record, in ε a feature; their ids and labels.
+    queries, centres, used
+        How often each record was queried, the mean of its noisy copies (zeros if never), and whether the consumer's
+        model holds it.
+    scores
+        What the consumer thinks of each record in the end: the bandit's Q, or the value of its centre; not a number
+        where the strategy has no such idea.
+    worth
+        True k-NN Shapley values. For the owner only, as are ``spearman`` and ``error`` of the trajectory and
+        ``full_utility``: they are computed from the records as they are. :meth:`for_consumer` leaves them out.
+    trajectory
+        Columns ``step``, ``queries``, ``budget`` (ε a feature, of all queries together), ``utility``, ``gini`` of
+        spending, ``spearman`` of scores with worth, ``error`` (mean distance of the centres of queried records from the
+        records), as the game went.
+    outcome
+        How it ended: ``target reached``, ``budget spent``, ``query limit reached``, ``strategy stopped`` or
+        ``no budget``.
+    target, utility, full_utility
+        What the consumer wanted, what it got, and what it would have got from the records as they are.
+    epsilon, t_max, query_cost, mechanism
+        ε a feature (the mean, if they differ), queries a record, what a query really costs (Σ ε over features), and
+        the noise: bounds and ε of every feature.
+    guarantee
+        What is promised for the whole game, whatever the consumer does: T_max queries of a record. Not certified for a
+        rehearsal.
+    strategy, parameters, seed, notes, version
+        How the game was played. A game with a seed is a rehearsal.
+    """
+
+    values: Floats
+    ids: NDArray[np.generic]
+    labels: NDArray[np.generic]
+    queries: Ints
+    centres: Floats
+    used: NDArray[np.bool_]
+    scores: Floats
+    worth: Floats
+    trajectory: Mapping[str, Floats]
+    outcome: str
+    target: float
+    utility: float
+    full_utility: float
+    epsilon: float
+    t_max: int
+    query_cost: float
+    mechanism: NoisyRecords
+    guarantee: Guarantee
+    strategy: str
+    parameters: Mapping[str, Parameter]
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+    encoder: Encoder | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        freeze(self, "values", "ids", "labels", "queries", "centres", "used", "scores", "worth")
+        kept = {}
+        for name in TRACKED:
+            kept[name] = np.array(self.trajectory[name], np.float64)
+            kept[name].setflags(write=False)
+        object.__setattr__(self, "trajectory", FrozenMapping(kept))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Disclosure({len(self):,} records by {self.strategy}: {self.outcome} at utility {self.utility:.4f})"
+
+    @property
+    def reached(self) -> bool:
+        """Whether the consumer got what it wanted."""
+        return self.outcome == ENDS[0]
+
+    @property
+    def n_queries(self) -> int:
+        """Queries made."""
+        return int(self.queries.sum())
+
+    @property
+    def budget(self) -> float:
+        """What the consumer spent: ε a feature × queries."""
+        return self.epsilon * self.n_queries
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient of spending over all records."""
+        return gini(self.queries)
+
+    @property
+    def inclusiveness(self) -> float:
+        """The share of records that were queried at all."""
+        return float((self.queries > 0).mean())
+
+    def of(self, id: object) -> float:
+        """What was spent on the record with this id, in ε a feature."""
+        return value_of(id, self.ids, self.values)
+
+    def score(self, X: object, y: object = None, *, n_jobs: int | None = None) -> float:
+        """Utility of the consumer's model (the centres in use) on other points, a test set say."""
+        if isinstance(X, Table):
+            if self.encoder is None:
+                raise InputError("this game was played on plain numbers, or was loaded from a file: give X as numbers")
+            y = X.labels if y is None else y
+            X, _ = self.encoder.transform(X)
+        points, labels = np.asarray(as_floats("X", X), np.float64), as_labels("y", y)
+        if len(points) != len(labels):
+            raise InputError(f"y has {len(labels)} labels for the {len(points)} rows of X")
+        if points.shape[1] != self.centres.shape[1]:
+            raise InputError(f"X has {points.shape[1]} features and the records have {self.centres.shape[1]}")
+        classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
+        here = codes[: len(self)]
+        told = self.parameters
+        return knn_utility(
+            self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(told["k"])),
+            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, DEFAULT_MEMORY, None),  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def for_consumer(self) -> "Disclosure":
+        """The same game without what only the owner may see: whatever was computed from the records themselves."""
+        blank = np.full(len(self.trajectory["step"]), math.nan)
+        seen = {name: blank if name in ("spearman", "error") else track for name, track in self.trajectory.items()}
+        nothing = np.full(len(self), math.nan)
+        return replace(self, worth=nothing, trajectory=seen, full_utility=math.nan)
+
+    def summary(self) -> str:
+        """How the game went, in words."""
+        told = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
+        settings = ", ".join(f"{name}={value}" for name, value in told.items())
+        most = int(self.queries.max(initial=0))
+        d = self.centres.shape[1]
+        full = "" if math.isnan(self.full_utility) else f"; {self.full_utility:.4f} from the records as they are"
+        lines = [
+            f"{len(self):,} records, strategy {self.strategy} ({settings}): {self.outcome}.",
+            f"Utility {self.utility:.4f}; target {self.target:.4f}{full}.",
+            f"{self.n_queries:,} queries of {self.inclusiveness:.1%} of the records: budget {self.budget:.6g} (ε a "
+            f"feature × queries), Gini of spending {self.gini:.3f}.",
+            f"A query costs ε = {self.query_cost:.6g} over {d:,} features; the record most asked for spent "
+            f"{most * self.query_cost:.6g} in {most} queries.",
+        ]  # fmt: skip
+        last = {name: track[-1] for name, track in self.trajectory.items()}
+        if not math.isnan(last["error"]):
+            agree = (
+                "" if math.isnan(last["spearman"]) else f"; rank correlation with true values {last['spearman']:.3f}"
+            )
+            lines.append(f"For the owner: centres are {last['error']:.4g} off on average{agree}.")
+        lines.append(f"Guarantee: {self.guarantee}.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, what: str = "utility", ax: "Axes | None" = None) -> "Axes":
+        """Draw the trajectory against the budget: ``utility``, ``gini``, ``spearman`` or ``error``; or ``spending``.
+
+        ``spending`` is the Lorenz curve: the share of all spending that goes to the least-queried share of records.
+        Returns the axes.
+        """
+        _checks.choice("what", what, ("utility", "gini", "spearman", "error", "spending"))
+        if ax is None:
+            ax = new_axes(6.5, 4)
+        check_axes(ax)
+        if what == "spending":
+            spent = np.concatenate([[0.0], np.cumsum(np.sort(self.values))])
+            ax.plot(np.linspace(0, 1, len(spent)), spent / max(spent[-1], 1e-300), color="#4477aa")
+            ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="dashed")
+            ax.set_xlabel("share of records, the least queried first")
+            ax.set_ylabel("share of spending")
+            ax.set_title(f"Spending of {self.strategy}: Gini {self.gini:.3f}", loc="left")
+        else:
+            ax.plot(self.trajectory["budget"], self.trajectory[what], color="#4477aa")
+            if what == "utility":
+                ax.axhline(self.target, color="black", linewidth=0.8, linestyle="dashed", label="target")
+                ax.legend(frameon=False)
+            ax.set_xlabel("budget spent (ε a feature × queries)")
+            names = {"gini": "Gini of spending", "spearman": "rank correlation with true values"}
+            ax.set_ylabel(names.get(what, "mean distance of centres" if what == "error" else what))
+            ax.set_title(f"{self.strategy}: {self.outcome}", loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "id": self.ids, "label": self.labels, "spent": self.values, "queries": self.queries, "used": self.used,
+            "score": self.scores, "worth": self.worth,
+        }  # fmt: skip
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """Record by record: id, label, spent, queries, used, score, worth."""
+        return make_frame(self._columns(), kind)
+
+    def trajectory_frame(self, kind: FrameKind | None = None) -> object:
+        """The trajectory as a data frame."""
+        return make_frame(dict(self.trajectory), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything, centres included, to Parquet or JSON (:func:`datassay.load_result`), or the table to CSV.
+
+        The file holds what only the owner may see; ``result.for_consumer().save(path)`` writes one without.
+        """
+        header = {
+            "kind": "disclosure",
+            "trajectory": {
+                name: [None if x != x else x for x in track.tolist()] for name, track in self.trajectory.items()
+            },
+            "guarantee": self.guarantee.to_dict(),
+            "mechanism": {name: getattr(self.mechanism, name).tolist() for name in ("low", "high", "epsilon")},
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "full_utility": None if math.isnan(self.full_utility) else self.full_utility,
+        }
+        for name in ("outcome", "target", "utility", "epsilon", "t_max", "query_cost", "strategy", "seed", "version"):
+            header[name] = getattr(self, name)
+        centres = {f"centre {j}": self.centres[:, j] for j in range(self.centres.shape[1])}
+        return save_columns(path, header, {**self._columns(), **centres})
+
+
+def load_disclosure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Disclosure:
+    """The game that :meth:`Disclosure.save` wrote."""
+    places = [name for name in columns if name.startswith("centre ")]
+    full, seed = header["full_utility"], header["seed"]
+    return Disclosure(
+        values=columns["spent"].astype(np.float64),
+        ids=columns["id"],
+        labels=columns["label"],
+        queries=columns["queries"].astype(np.int64),
+        centres=np.stack([columns[name].astype(np.float64) for name in places], axis=1),
+        used=columns["used"].astype(np.bool_),
+        scores=columns["score"].astype(np.float64),
+        worth=columns["worth"].astype(np.float64),
+        trajectory={name: np.array(track, np.float64) for name, track in header["trajectory"].items()},
+        outcome=str(header["outcome"]),
+        target=float(header["target"]),
+        utility=float(header["utility"]),
+        full_utility=math.nan if full is None else float(full),
+        epsilon=float(header["epsilon"]),
+        t_max=int(header["t_max"]),
+        query_cost=float(header["query_cost"]),
+        mechanism=NoisyRecords(**header["mechanism"]),
+        guarantee=Guarantee(**header["guarantee"]),
+        strategy=str(header["strategy"]),
+        parameters=header["parameters"],
+        seed=None if seed is None else int(seed),
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+def disclosure_game(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    strategy: StrategyName | Strategy = "ucb",
+    epsilon: ArrayLike = 1.0,
+    t_max: int = 50,
+    target: float | None = None,
+    *,
+    k: int = 5,
+    metric: str = "euclidean",
+    utility: Utility = "votes",
+    bounds: Bounds = "validation",
+    share: float = 0.6,
+    bootstrap: int = 10,
+    exploration: float = 0.1,
+    learning_rate: float = 0.1,
+    unseen: Unseen = "origin",
+    max_queries: int | None = None,
+    every: int | None = None,
+    diagnostics: bool = True,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Disclosure:
+    """Play the information disclosure game: what is data worth when it is revealed bit by bit?
+
+    The owner answers each query of a record with a noisy copy, x + Laplace(Δ_j/ε_j) in every feature, at most ``t_max``
+    times a record. The consumer averages the copies it gets of a record into a centre, trains a k-NN classifier on the
+    centres, and chooses what to query next until the classifier is good enough on its validation points.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val
+        The owner's records and the consumer's validation points: arrays, data frames of numbers, or tables (encoded by
+        the validation table alone, which is no secret to the consumer).
+    strategy
+        ``"random"``: commit to a random ``share`` of the records, query all of these in every round. ``"shapley"``:
+        query everybody in every round and use the best ``share`` by k-NN Shapley values of the centres.
+        ``"shapley-commit"``: the same for ``bootstrap`` rounds, then query the best alone. ``"ucb"``: a bandit that
+        queries one record at a time (thesis, Algorithm 2): the highest Q + c·√(1/N)·(share of its budget left), where Q
+        follows what queries of the record added to the utility. Or a function of yours from
+        :class:`datassay.market.ConsumerView` to positions, or to a :class:`datassay.market.Move`; none ends the game.
+    epsilon
+        ε a feature and query, one number or one for each feature. A query as a whole costs their sum: it composes over
+        features.
+    t_max
+        Queries that each record can be asked: B_max = t_max · ε.
+    target
+        Utility at which the consumer stops. Left out, it is what the records themselves would give, which tells about
+        them: a game for real names one.
+    k, metric, utility
+        The classifier, and what it is judged by: ``"votes"``, the mean share of right labels among the k nearest, or
+        ``"accuracy"`` of their majority.
+    bounds
+        Within which features lie; Δ_j is their width, and what is outside is cut off. ``"validation"``: the range of
+        the validation points, which is public. ``(low, high)``: numbers, or one a feature, that you know without
+        looking at the records. ``"data"``: the range of the records, as published; it leaks, and the guarantee is not
+        certified.
+    share, bootstrap, exploration, learning_rate
+        Of the strategies; ``exploration`` is the bandit's c, ``learning_rate`` its α.
+    unseen
+        Where the bandit's model has records that were never queried: all at the ``"origin"`` (as in Algorithm 2), or
+        ``"absent"``.
+    max_queries
+        An end to the game, beside the target and the budgets.
+    every
+        Steps from one row of the trajectory to the next: a query of the bandit, else a move. Left out, some hundred
+        rows for the bandit, else every move.
+    diagnostics
+        Whether to compute what only the owner can: true values, and how far off centres are.
+    ledger
+        Records every query, and refuses those beyond its budget; kept for ``replace-features``. It needs public bounds
+        and a target.
+    seed
+        None: noise from OpenDP, for real, at some 20 µs a number. A number makes it a *rehearsal*: the noise is
+        repeatable, fast, and protects nobody; nothing of it may be given away.
+    ids, n_jobs, memory, progress
+        As in :func:`knn_shapley`.
+
+    Returns
+    -------
+    Disclosure
+        ``game.summary()``, ``game.plot()``, ``game.trajectory``, ``game.score(X_test, y_test)``.
+
+    References
+    ----------
+    Mesana, thesis, chapter 3: Data valuation via an information disclosure game. SPEC §9.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.uniform(size=(60, 2)), rng.uniform(size=(40, 2))
+    >>> y, y_val = X[:, 0] > 0.5, X_val[:, 0] > 0.5
+    >>> game = da.disclosure_game(X, y, X_val, y_val, "shapley", epsilon=2.0, target=0.8, bounds=(0, 1), seed=0)
+    >>> game.outcome, game.n_queries % 60
+    ('target reached', 0)
+    """
+    if isinstance(strategy, str):
+        _checks.choice("strategy", strategy, STRATEGIES)
+    elif not callable(strategy):
+        raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
+    rules = Rules(
+        t_max=_checks.integer("t_max", t_max, at_least=0),
+        target=None if target is None else _checks.number("target", target, above=0, at_most=1),
+        k=_checks.integer("k", k, at_least=1),
+        metric=_checks.choice("metric", metric, METRICS),
+        utility=_checks.choice("utility", utility, UTILITIES),  # type: ignore[arg-type]
+        unseen=_checks.choice("unseen", unseen, UNSEEN),  # type: ignore[arg-type]
+        max_queries=None if max_queries is None else _checks.integer("max_queries", max_queries, at_least=0),
+        every=None if every is None else _checks.integer("every", every, at_least=1),
+        exploration=_checks.number("exploration", exploration, at_least=0),
+        learning_rate=_checks.number("learning_rate", learning_rate, above=0, at_most=1),
+    )
+    share = _checks.number("share", share, above=0, at_most=1)
+    bootstrap = _checks.integer("bootstrap", bootstrap, at_least=1)
+    seed = None if seed is None else _checks.integer("seed", seed, at_least=0)
+    _checks.boolean("diagnostics", diagnostics)
+    check_ledger(ledger)
+    if ledger is not None and seed is not None:
+        raise InputError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
+    if ledger is not None and (target is None or bounds == "data"):
+        missing = "bounds that do not come from the records" if bounds == "data" else "a target"
+        raise InputError(f"a ledger is for games that are certified, and this one needs {missing}")
+    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, ids, Run(n_jobs, memory, None))
+    full, worth = stage.secrets(rules) if diagnostics or target is None else (math.nan, np.full(stage.n, math.nan))
+    rng = np.random.default_rng(seed)
+    owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)
+    goal = full if rules.target is None else rules.target
+    chooser: Strategy | None = None
+    if strategy == "random":
+        chooser = RandomSubset(stage.n, share, rng)
+    elif not isinstance(strategy, str):
+        chooser = strategy
+    elif strategy != "ucb":
+        chooser = NoisyShapley(stage.n, share, bootstrap if strategy == "shapley-commit" else None, stage.run)
+    played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, progress)
+    owner.close()
+    name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
+    told: dict[str, Parameter] = {
+        "k": rules.k, "metric": metric, "utility": utility, "epsilon": stage.epsilon, "t_max": rules.t_max,
+        "bounds": bounds if isinstance(bounds, str) else "given", "max_queries": rules.max_queries,
+        "n_validation": len(stage.points_val), "features": stage.points.shape[1],
+    }  # fmt: skip
+    if name in ("random", "shapley", "shapley-commit"):
+        told["share"] = share
+    if name == "shapley-commit":
+        told["bootstrap"] = bootstrap
+    if name == "ucb":
+        told |= {"exploration": rules.exploration, "learning_rate": rules.learning_rate, "unseen": unseen}
+    notes = list(stage.inputs.notes)
+    if owner.clipped:
+        notes.append(
+            f"{owner.clipped:,} of {stage.points.size:,} entries were outside the bounds and were cut off there"
+        )
+    why = []
+    if seed is not None:
+        why.append("noise comes from a seed: this is a rehearsal, and nothing of it may be given away")
+    if bounds == "data":
+        why.append("bounds were taken from the records, which leaks: give public ones")
+    if target is None:
+        why.append("the target was computed from the records: name one")
+    notes += [f"not certified: {reason}" for reason in why]
+    return Disclosure(
+        values=np.asarray(stage.epsilon * owner.queries, np.float64),
+        ids=stage.inputs.ids,
+        labels=stage.inputs.labels,
+        queries=owner.queries,
+        centres=played.model.centres,
+        used=played.used,
+        scores=played.scores,
+        worth=worth if diagnostics else np.full(stage.n, math.nan),
+        trajectory=played.track.columns(),
+        outcome=played.outcome,
+        target=goal,
+        utility=played.utility,
+        full_utility=full,
+        epsilon=stage.epsilon,
+        t_max=rules.t_max,
+        query_cost=stage.mechanism.cost,
+        mechanism=stage.mechanism,
+        guarantee=_promise(stage, rules.t_max, not why),
+        strategy=name,
+        parameters=told,
+        seed=seed,
+        notes=tuple(notes),
+        encoder=stage.inputs.encoder,
+    )
+
+
+def _promise(stage: "Stage", t_max: int, certified: bool) -> Guarantee:
+    d = stage.points.shape[1]
+    return Guarantee(
+        mechanism=(
+            f"at most {t_max} noisy copies a record, Laplace noise on each of {d:,} features, ε = {stage.epsilon:g} a "
+            f"feature, ε = {stage.mechanism.cost:g} a copy"
+        ),
+        epsilon=t_max * stage.mechanism.cost,
+        delta=0.0,
+        neighbours="replace-features",
+        accountant="sums over features and queries (pure differential privacy)",
+        audience="public",
+        certified=certified,
+    )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a game is played by, checked."""
+
+    t_max: int
+    target: float | None
+    k: int
+    metric: str
+    utility: Utility
+    unseen: Unseen
+    max_queries: int | None
+    every: int | None
+    exploration: float
+    learning_rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Who plays: records, validation points, the mechanism between them."""
+
+    inputs: Inputs
+    points: Floats
+    points_val: Floats
+    mechanism: NoisyRecords
+    run: Run
+
+    @classmethod
+    def set(
+        cls,
+        X: object,
+        y: object,
+        X_val: object | None,
+        y_val: object | None,
+        epsilon: ArrayLike,
+        bounds: Bounds,
+        ids: object | None,
+        run: Run,
+    ) -> "Stage":
+        """Check the data and set up the mechanism."""
+        if X_val is None:
+            raise InputError("X_val must be given: the consumer's validation points, none of them the owner's records")
+        inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
+        points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
+        points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
+        if not len(points) or not len(points_val):
+            raise InputError(f"{'X_val' if len(points) else 'X'} has no rows")
+        if points.shape[1] != points_val.shape[1]:
+            raise InputError(f"X has {points.shape[1]} features and X_val has {points_val.shape[1]}")
+        for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
+            if len(rows) != len(labels):
+                raise InputError(f"{name} has {len(labels)} labels for {len(rows)} rows")
+        low, high = _bounds(bounds, points, points_val)
+        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), run)
+
+    def at(self, epsilon: float) -> "Stage":
+        """The same with another ε."""
+        return replace(self, mechanism=NoisyRecords(self.mechanism.low, self.mechanism.high, epsilon))
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return len(self.points)
+
+    @property
+    def epsilon(self) -> float:
+        """ε a feature, on average."""
+        return self.mechanism.cost / len(self.mechanism.epsilon)
+
+    def evaluate(self, points: Floats, use: Ints | None, rules: Rules) -> float:
+        """Utility of these points, computed anew."""
+        codes = self.inputs.codes if use is None else self.inputs.codes[use]
+        return knn_utility(
+            points if use is None else points[use], codes, self.points_val, self.inputs.codes_val,
+            self.inputs.n_classes, k=rules.k, metric=rules.metric, utility=rules.utility, run=self.run,
+        )  # fmt: skip
+
+    def secrets(self, rules: Rules) -> tuple[float, Floats]:
+        """What only the owner knows: the utility of the records as they are, and their true values."""
+        inputs = self.inputs
+        worth = knn_shapley(
+            self.points, inputs.labels, self.points_val, inputs.labels_val, rules.k, metric=rules.metric,
+            n_jobs=self.run.n_jobs, memory=self.run.memory,
+        )  # fmt: skip
+        return self.evaluate(self.points, None, rules), np.asarray(worth.values)
+
+    def owner(self, t_max: int, rng: np.random.Generator | None, ledger: Ledger | None) -> DataOwner:
+        """The owner's agent: for real without a generator, rehearsing with one."""
+        ids = self.inputs.ids
+        if rng is not None:
+            return RehearsingOwner(self.points, self.mechanism, t_max, rng, ids)
+        return DataOwner(self.points, self.mechanism, t_max, ids=ids, ledger=ledger, n_jobs=self.run.n_jobs)
+
+    def model(self, rules: Rules) -> MovingNeighbours:
+        """The consumer's classifier before the first query."""
+        inputs = self.inputs
+        return MovingNeighbours(
+            self.n, inputs.codes, self.points_val, inputs.codes_val, inputs.n_classes, k=rules.k, metric=rules.metric,
+            utility=rules.utility, unseen=rules.unseen,
+        )  # fmt: skip
+
+
+def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats, Floats]:
+    d = points.shape[1]
+    if isinstance(bounds, str):
+        _checks.choice("bounds", bounds, ("validation", "data"))
+        of = points if bounds == "data" else points_val
+        return of.min(axis=0), of.max(axis=0)
+    try:
+        low, high = bounds
+        return tuple(np.broadcast_to(np.asarray(b, np.float64), (d,)).copy() for b in (low, high))  # type: ignore[return-value]
+    except (TypeError, ValueError):
+        raise InputError(
+            f'bounds must be "validation", "data" or (low, high), each a number or {d} numbers; got {bounds!r}'
+        ) from None
+
+
+class Track:
+    """The trajectory, row by row."""
+
+    def __init__(self, stage: Stage, model: MovingNeighbours, worth: Floats | None) -> None:
+        self.stage, self.model, self.worth = stage, model, worth
+        self.rows: list[tuple[float, ...]] = []
+
+    def add(self, step: int, queries: Ints, utility: float, scores: Floats | None) -> None:
+        """Write down where the game is."""
+        total = int(queries.sum())
+        if self.rows and self.rows[-1][0] == step:
+            return
+        error = agree = math.nan
+        if self.worth is not None:
+            seen = queries > 0
+            if seen.any():
+                error = float(np.sqrt(((self.model.centres - self.stage.points)[seen] ** 2).sum(axis=1)).mean())
+            if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0 and np.ptp(self.worth) > 0:
+                from scipy.stats import spearmanr
+
+                agree = float(spearmanr(scores, self.worth).statistic)
+        self.rows.append((step, total, self.stage.epsilon * total, utility, gini(queries), agree, error))
+
+    def columns(self) -> dict[str, Floats]:
+        """The rows as columns."""
+        return dict(zip(TRACKED, np.array(self.rows, np.float64).T, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """How a game ended."""
+
+    model: MovingNeighbours
+    track: Track
+    used: NDArray[np.bool_]
+    scores: Floats
+    utility: float
+    outcome: str
+    steps: int
+
+
+def play(
+    stage: Stage,
+    rules: Rules,
+    owner: DataOwner,
+    target: float,
+    strategy: Strategy | None,
+    worth: Floats | None,
+    progress: Progress,
+) -> Played:
+    """One game: by the bandit, or by any other strategy."""
+    whole = stage.n * rules.t_max if rules.max_queries is None else min(rules.max_queries, stage.n * rules.t_max)
+    if strategy is not None:  # others hold what was queried, or what they say they use
+        rules = replace(rules, unseen="absent")
+    model = stage.model(rules)
+    track = Track(stage, model, worth)
+    with Bar(progress, whole, "queries") as report:
+        if strategy is None:
+            return _play_bandit(stage, rules, owner, target, model, track, whole, report)
+        return _play_moves(stage, rules, owner, target, strategy, model, track, whole, report)
+
+
+def _play_bandit(
+    stage: Stage,
+    rules: Rules,
+    owner: DataOwner,
+    target: float,
+    model: MovingNeighbours,
+    track: Track,
+    whole: int,
+    report: Callable[[int], None],
+) -> Played:
+    from datassay.market import kernels
+
+    n, d = owner.unit.shape
+    state, queries, utility = model.state, owner.queries, model.utility
+    learned, far = np.zeros(n), np.empty(len(stage.points_val))
+    first = kernels.bonus(rules.exploration, 0, rules.t_max) if rules.t_max else -math.inf
+    scores = np.full(n, first)
+    every = rules.every or max(1, n // 4, whole // 400)
+    most = max(1, stage.run.memory // 4 // (8 * d))  # rows of noise at a time
+    mechanism = owner.mechanism
+    track.add(0, queries, utility, learned)
+    step, outcome = 0, ENDS[4] if rules.t_max == 0 else ""
+    if not outcome and utility >= target:
+        outcome = ENDS[0]
+    while not outcome:
+        ahead = min(every - step % every, most, whole - step)
+        if ahead == 0:
+            outcome = ENDS[1] if step == n * rules.t_max else ENDS[2]
+            break
+        spent = False
+        if isinstance(owner, RehearsingOwner):
+            made, utility, spent = kernels.play_bandit(
+                state, owner.unit, mechanism.low, mechanism.width, 1.0 / mechanism.epsilon, owner.noise(ahead),
+                rules.learning_rate, rules.exploration, rules.t_max, target, utility, queries, learned, scores, far,
+            )  # fmt: skip
+        else:
+            made = 0
+            while made < ahead and (made == 0 or utility < target):
+                best = kernels.best_arm(scores)
+                sample = owner.query([best])[0]
+                before, utility = utility, model.receive(best, sample, queries[best])
+                kernels.learn(
+                    best,
+                    utility - before,
+                    rules.learning_rate,
+                    rules.exploration,
+                    rules.t_max,
+                    queries,
+                    learned,
+                    scores,
+                )
+                made += 1
+        step += made
+        report(made)
+        if utility >= target:
+            outcome = ENDS[0]
+        elif spent:
+            outcome = ENDS[1]
+        if outcome or step % every == 0:
+            track.add(step, queries, utility, learned)
+    track.add(step, queries, utility, learned)
+    used = np.ones(n, np.bool_) if rules.unseen == "origin" else queries > 0
+    return Played(model, track, used, learned, float(utility), outcome, step)
+
+
+def _play_moves(
+    stage: Stage,
+    rules: Rules,
+    owner: DataOwner,
+    target: float,
+    strategy: Strategy,
+    model: MovingNeighbours,
+    track: Track,
+    whole: int,
+    report: Callable[[int], None],
+) -> Played:
+    name = getattr(strategy, "__name__", type(strategy).__name__)
+    inputs, queries = stage.inputs, owner.queries
+    utility, step, moving = model.utility, 0, True
+    used = np.zeros(stage.n, np.bool_)
+    every = rules.every or 1
+    idea = getattr(strategy, "scores", None)
+    track.add(0, queries, utility, idea)
+    outcome = ENDS[4] if rules.t_max == 0 else ENDS[0] if utility >= target else ""
+    while not outcome:
+        view = partial(
+            ConsumerView, centres=_read_only(model.centres), labels=inputs.labels, ids=inputs.ids,
+            X_val=stage.points_val, y_val=inputs.labels_val, k=rules.k, metric=rules.metric,
+        )  # fmt: skip
+        move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
+        move = move if isinstance(move, Move) else Move(move)
+        try:
+            asked = owner.check(move.query)
+        except InputError as error:
+            raise InputError(f"strategy {name}, move {step}: {error}") from None
+        left = whole - int(queries.sum())
+        if len(asked) == 0 or left == 0:
+            spent = not (owner.remaining > 0).any() or isinstance(strategy, RandomSubset | NoisyShapley)
+            outcome = ENDS[2] if left == 0 and (owner.remaining > 0).any() else ENDS[1] if spent else ENDS[3]
+            break
+        asked = asked[:left]
+        moving = moving and move.use is None
+        for part in np.array_split(asked, max(1, math.ceil(len(asked) * stage.points.shape[1] * 8 / stage.run.memory))):
+            copies = owner.query(part)
+            if moving:
+                for i, copy in zip(part.tolist(), copies, strict=True):
+                    utility = model.receive(i, copy, queries[i])
+            else:
+                centres = model.centres
+                centres[part] += (copies - centres[part]) / queries[part, None]
+            report(len(part))
+        step += 1
+        used = queries > 0
+        if not moving:
+            use = move.use
+            if callable(use):
+                use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
+            if use is not None:
+                used = _as_used(use, queries, name, step)
+            utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+        outcome = ENDS[0] if utility >= target else ""
+        if outcome or step % every == 0:
+            track.add(step, queries, utility, getattr(strategy, "scores", None))
+    idea = getattr(strategy, "scores", None)
+    track.add(step, queries, utility, idea)
+    scores = np.full(stage.n, math.nan) if idea is None else np.asarray(idea, np.float64)
+    return Played(model, track, used, scores, utility, outcome, step)
+
+
+def _read_only(array: Floats) -> Floats:
+    seen = array.view()
+    seen.setflags(write=False)
+    return seen
+
+
+def _as_used(use: object, queries: Ints, name: str, step: int) -> NDArray[np.bool_]:
+    chosen = np.atleast_1d(np.asarray(use))
+    if chosen.dtype.kind not in "iu" and chosen.size:
+        raise InputError(f"strategy {name}, move {step}: records to use are named by position; got {use!r}")
+    unknown = (chosen < 0) | (chosen >= len(queries))
+    if unknown.any():
+        raise InputError(f"strategy {name}, move {step}: there is no record at position {chosen[unknown][0]}")
+    used = np.zeros(len(queries), np.bool_)
+    used[chosen.astype(np.intp)] = True
+    if (used & (queries == 0)).any():
+        first = int((used & (queries == 0)).argmax())
+        raise InputError(f"strategy {name}, move {step}: the record at position {first} was never queried")
+    return used

@@ -1,0 +1,415 @@
+"""The owner chooses ε and T_max, the consumer how much to explore: every pairing is played out."""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay._work import Bar, Progress, in_order, thread_count
+from datassay.market.disclosure import Bounds, Rules, Stage, play
+from datassay.market.moving import METRICS, UNSEEN, UTILITIES, Unseen, Utility
+from datassay.market.pricing import gini
+from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.privacy import fingerprint
+from datassay.results import FrameKind, Parameter, check_axes, freeze, make_frame, new_axes, save_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+MEASURES = ("reached", "queries", "budget", "utility", "gini", "inclusiveness", "spearman")
+_SHOWN = {
+    "reached": "share of games that reach the target",
+    "gini": "Gini of spending",
+    "budget": "budget spent (ε a feature × queries)",
+    "spearman": "rank correlation of Q with true values",
+    "inclusiveness": "share of records queried",
+    "utility": "utility at the end",
+    "queries": "queries",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Games at every ε, T_max and exploration c, some times over: one entry a game.
+
+    Attributes
+    ----------
+    epsilon, t_max, exploration, repeat
+        The setting of each game.
+    reached, queries, budget, utility, gini, inclusiveness, spearman
+        How it ended: whether the target was reached, queries made, budget spent (ε a feature × queries), utility, Gini
+        coefficient of spending, share of records queried, rank correlation of Q with true values.
+    target
+        The consumer's target.
+    parameters, seed, notes, version
+        How the games were played.
+    """
+
+    epsilon: Floats
+    t_max: Floats
+    exploration: Floats
+    repeat: Floats
+    reached: Floats
+    queries: Floats
+    budget: Floats
+    utility: Floats
+    gini: Floats
+    inclusiveness: Floats
+    spearman: Floats
+    target: float
+    parameters: Mapping[str, Parameter]
+    seed: int
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        freeze(self, "epsilon", "t_max", "exploration", "repeat", *MEASURES)
+
+    def __len__(self) -> int:
+        return len(self.epsilon)
+
+    def __repr__(self) -> str:
+        return f"Equilibrium({len(self):,} games, {self.reached.mean():.0%} of them reach {self.target:.4g})"
+
+    def table(self, what: str = "reached", epsilon: float | None = None) -> tuple[Floats, Floats, Floats]:
+        """Means over repeats: T_max (rows), exploration (columns), and the table; ε may be left out if there is one.
+
+        ``budget`` and ``queries`` are those of games that reached the target, not a number where none did.
+        """
+        _checks.choice("what", what, MEASURES)
+        here = self.epsilon == self._one(epsilon)
+        rows, columns = np.unique(self.t_max[here]), np.unique(self.exploration[here])
+        found = np.full((len(rows), len(columns)), math.nan)
+        for (i, t_max), (j, c) in product(enumerate(rows), enumerate(columns)):
+            cell = here & (self.t_max == t_max) & (self.exploration == c)
+            if what in ("budget", "queries"):
+                cell &= self.reached > 0
+            if cell.any():
+                values = getattr(self, what)[cell]
+                found[i, j] = np.nanmean(values) if np.isfinite(values).any() else math.nan
+        return rows, columns, found
+
+    def _one(self, epsilon: float | None) -> float:
+        known = np.unique(self.epsilon)
+        if epsilon is None:
+            if len(known) > 1:
+                raise InputError(f"name one epsilon of {', '.join(f'{one:g}' for one in known)}")
+            return float(known[0])
+        if epsilon not in known:
+            raise InputError(f"there is no epsilon={epsilon:g}; there are {', '.join(f'{one:g}' for one in known)}")
+        return float(epsilon)
+
+    def best_response(self, epsilon: float, t_max: int, chance: float = 1.0) -> tuple[float, float] | None:
+        """The consumer's choice: the exploration with the least mean budget, and that budget.
+
+        Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none.
+        """
+        here = (self.epsilon == epsilon) & (self.t_max == t_max)
+        options = []
+        for c in np.unique(self.exploration[here]):
+            cell = here & (self.exploration == c)
+            if self.reached[cell].mean() >= chance:
+                options.append((float(self.budget[cell & (self.reached > 0)].mean()), float(c)))
+        return (min(options)[1], min(options)[0]) if options else None
+
+    def solution(self, chance: float = 1.0) -> dict[str, float] | None:
+        """The owner leads: ε and T_max for which the consumer's best response spends the most; None if none succeeds.
+
+        max over (ε, T_max) of min over c of the mean budget to the target. Of equals, the one that spreads spending
+        most evenly.
+        """
+        best: tuple[tuple[float, float], dict[str, float]] | None = None
+        for epsilon, t_max in sorted(set(zip(self.epsilon.tolist(), self.t_max.tolist(), strict=True))):
+            answer = self.best_response(epsilon, int(t_max), chance)
+            if answer is None:
+                continue
+            c, spent = answer
+            cell = (self.epsilon == epsilon) & (self.t_max == t_max) & (self.exploration == c) & (self.reached > 0)
+            uneven = float(self.gini[cell].mean())
+            told = {"epsilon": epsilon, "t_max": t_max, "exploration": c, "budget": spent, "gini": uneven}
+            if best is None or (spent, -uneven) > best[0]:
+                best = ((spent, -uneven), told)
+        return None if best is None else best[1]
+
+    def summary(self) -> str:
+        """Who would choose what, in words."""
+        lines = [
+            f"{len(self):,} games at {len(np.unique(self.epsilon))} ε × {len(np.unique(self.t_max))} T_max × "
+            f"{len(np.unique(self.exploration))} explorations: {self.reached.mean():.1%} reach the target of "
+            f"{self.target:.4f}."
+        ]
+        found = self.solution()
+        if found is None:
+            lines.append("No setting reaches the target every time: raise ε or T_max, or lower the target.")
+        else:
+            lines.append(
+                f"The owner does best with ε = {found['epsilon']:g} and T_max = {found['t_max']:g}: the consumer "
+                f"answers with c = {found['exploration']:g} and spends {found['budget']:.6g}, with a Gini coefficient of "
+                f"{found['gini']:.3f}."
+            )
+        for epsilon in np.unique(self.epsilon):
+            rows, columns, share = self.table("reached", float(epsilon))
+            lines.append(f"Share of games that reach the target, ε = {epsilon:g} (rows T_max, columns c):")
+            lines.append("  T_max " + " ".join(f"{c:>8g}" for c in columns))
+            lines += [f"  {t:>5g} " + " ".join(f"{x:>8.2f}" for x in row) for t, row in zip(rows, share, strict=True)]
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, what: str = "reached", epsilon: float | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw a map of T_max against exploration, or for ``budget`` a curve over T_max for every exploration."""
+        rows, columns, found = self.table(what, epsilon)
+        if ax is None:
+            ax = new_axes(6, 4.5)
+        check_axes(ax)
+        if what in ("budget", "queries"):
+            for j, c in enumerate(columns):
+                ax.plot(rows, found[:, j], marker="o", markersize=4, label=f"c = {c:g}")
+            ax.set_xlabel("T_max")
+            ax.set_ylabel(f"{_SHOWN[what]} to the target")
+            ax.legend(frameon=False)
+            ax.spines[["top", "right"]].set_visible(False)
+        else:
+            limits = {"vmin": -1.0, "vmax": 1.0} if what == "spearman" else {"vmin": 0.0, "vmax": 1.0}
+            image = ax.imshow(found, aspect="auto", origin="lower", cmap="viridis", **limits)  # type: ignore[arg-type]
+            for (i, j), number in np.ndenumerate(found):
+                text = "–" if math.isnan(number) else f"{number:.2f}"
+                ax.text(j, i, text, ha="center", va="center", color="white" if number < 0.6 else "black", fontsize=8)
+            ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
+            ax.set_yticks(range(len(rows)), [f"{t:g}" for t in rows])
+            ax.set_xlabel("exploration c")
+            ax.set_ylabel("T_max")
+            figure = ax.get_figure(root=True)
+            if figure is not None:
+                figure.colorbar(image, ax=ax)
+        ax.set_title(f"{_SHOWN[what][0].upper()}{_SHOWN[what][1:]}, ε = {self._one(epsilon):g}", loc="left")
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {name: getattr(self, name) for name in ("epsilon", "t_max", "exploration", "repeat", *MEASURES)}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row for every game."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "equilibrium",
+            "target": self.target,
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_equilibrium(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Equilibrium:
+    """The search that :meth:`Equilibrium.save` wrote."""
+    return Equilibrium(
+        **{name: column.astype(np.float64) for name, column in columns.items()},
+        target=float(header["target"]),
+        parameters=header["parameters"],
+        seed=int(header["seed"]),
+        notes=tuple(map(str, header["notes"])),
+        version=str(header["version"]),
+    )
+
+
+Cell = tuple[float, int, float, int]
+
+
+def search_equilibrium(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    epsilons: Sequence[float] = (1.0,),
+    t_maxes: Sequence[int] = (10, 20, 50),
+    explorations: Sequence[float] = (0.0, 0.001, 0.01, 0.1),
+    target: float | None = None,
+    *,
+    repeats: int = 3,
+    k: int = 5,
+    metric: str = "euclidean",
+    utility: Utility = "votes",
+    bounds: Bounds = "validation",
+    learning_rate: float = 0.1,
+    unseen: Unseen = "origin",
+    resume: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Equilibrium:
+    """Rehearse the disclosure game at every (ε, T_max) of the owner and every exploration c of the bandit.
+
+    The owner leads with ε and T_max, the consumer follows with c. There is no formula for where that ends, so every
+    pairing is played ``repeats`` times; the same repeat has the same noise at every setting. ``result.solution()`` is
+    the Stackelberg equilibrium on the grid; ``result.plot("reached")``, ``plot("gini")`` and ``plot("budget")`` are the
+    maps.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, target, k, metric, utility, bounds, learning_rate, unseen, ids
+        As in :func:`disclosure_game`.
+    epsilons, t_maxes, explorations
+        What to try.
+    repeats, seed
+        Games at each setting, and the seed of their noise.
+    resume
+        A file that keeps every game as it ends. Stopped and called again, with more to try perhaps, the search goes on
+        from there.
+    n_jobs, memory, progress
+        Threads, each of which plays games of its own; bytes for blocks; a callback or True for a bar. They cannot
+        change the result.
+
+    References
+    ----------
+    Mesana, thesis, §3.4.2 (hyperparameter search, figures 3.10 to 3.12). SPEC §9.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.uniform(size=(40, 2)), rng.uniform(size=(40, 2))
+    >>> y, y_val = X[:, 0] > 0.5, X_val[:, 0] > 0.5
+    >>> found = da.search_equilibrium(
+    ...     X, y, X_val, y_val, [2.0], [2, 30], [0.1], target=0.8, repeats=2, bounds=(0, 1)
+    ... )
+    >>> found.table("reached")[2].tolist()
+    [[0.0], [1.0]]
+    """
+    for name, given in (("epsilons", epsilons), ("t_maxes", t_maxes), ("explorations", explorations)):
+        _checks.not_one_string(name, given, "numbers")
+        if not len(given) or len(set(given)) < len(given):
+            raise InputError(f"{name} must be one or more different numbers, got {list(given)}")
+    cells: list[Cell] = [
+        (
+            _checks.number("epsilons", epsilon, above=0),
+            _checks.integer("t_maxes", t_max, at_least=1),
+            _checks.number("explorations", c, at_least=0),
+            repeat,
+        )
+        for epsilon, t_max, c in product(epsilons, t_maxes, explorations)
+        for repeat in range(_checks.integer("repeats", repeats, at_least=1))
+    ]
+    rules = Rules(
+        t_max=1,
+        target=None if target is None else _checks.number("target", target, above=0, at_most=1),
+        k=_checks.integer("k", k, at_least=1),
+        metric=_checks.choice("metric", metric, METRICS),
+        utility=_checks.choice("utility", utility, UTILITIES),  # type: ignore[arg-type]
+        unseen=_checks.choice("unseen", unseen, UNSEEN),  # type: ignore[arg-type]
+        max_queries=None,
+        every=2**62,
+        exploration=0.0,
+        learning_rate=_checks.number("learning_rate", learning_rate, above=0, at_most=1),
+    )
+    seed = _checks.integer("seed", seed, at_least=0)
+    threads = thread_count(n_jobs)
+    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, ids, Run(n_jobs, memory, None))
+    full, worth = stage.secrets(rules)
+    goal = full if rules.target is None else rules.target
+    alone = replace(stage, run=Run(1, max(1, memory // threads), None))
+
+    def game(cell: Cell) -> dict[str, float]:
+        epsilon, t_max, c, repeat = cell
+        here = alone.at(epsilon)
+        owner = here.owner(t_max, np.random.default_rng([seed, repeat]), None)
+        told = replace(rules, t_max=t_max, exploration=c)
+        played = play(here, told, owner, goal, None, worth, None)
+        queries = int(owner.queries.sum())
+        return {
+            "reached": float(played.utility >= goal),
+            "queries": float(queries),
+            "budget": epsilon * queries,
+            "utility": played.utility,
+            "gini": gini(owner.queries),
+            "inclusiveness": float((owner.queries > 0).mean()),
+            "spearman": played.track.columns()["spearman"][-1],
+        }
+
+    parts = (stage.points, stage.inputs.labels, stage.points_val, stage.inputs.labels_val)
+    mechanism = (stage.mechanism.low, stage.mechanism.high)
+    told = [rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
+    keys = [fingerprint(*parts, *mechanism, told, list(cell)) for cell in cells] if resume is not None else []
+    with _Diary(resume) as diary:
+        left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
+        found: dict[int, dict[str, float]] = {at: diary.known[key] for at, key in enumerate(keys) if key in diary.known}
+        with Bar(progress, len(cells), "games") as report:
+            report(len(found))
+            games = in_order(lambda part: game(cells[left[part.start]]), [range(i, i + 1) for i in range(len(left))],
+                             threads, report)  # fmt: skip
+            for at, ended in zip(left, games, strict=True):
+                found[at] = ended
+                if keys:
+                    diary.write(keys[at], ended)
+    settings = np.array(cells, np.float64).T
+    measured: dict[str, Any] = {
+        name: np.array([found[at][name] for at in range(len(cells))], np.float64) for name in MEASURES
+    }
+    notes = list(stage.inputs.notes)
+    if resume is not None and len(left) < len(cells):
+        notes.append(f"{len(cells) - len(left)} of {len(cells)} games were taken from {str(resume)!r}")
+    if rules.target is None:
+        notes.append("the target is what the records as they are would give")
+    parameters: dict[str, Parameter] = {
+        "k": rules.k, "metric": metric, "utility": utility, "learning_rate": rules.learning_rate, "unseen": unseen,
+        "bounds": bounds if isinstance(bounds, str) else "given", "repeats": repeats,
+    }  # fmt: skip
+    return Equilibrium(*settings, **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
+
+
+class _Diary:
+    """A file with a line of JSON for every game that ended; a last line that was cut short is forgotten."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.known: dict[str, dict[str, float]] = {}
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> "_Diary":
+        if self.path is None:
+            return self
+        if not self.path.absolute().parent.is_dir() or self.path.is_dir():
+            raise InputError(f"games cannot be kept in {str(self.path)!r}: name a file in a folder that exists")
+        if self.path.exists():
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+            whole, cut, _ = text.rpartition("\n")
+            foreign = InputError(f"{str(self.path)!r} holds something other than games; it was left as it is")
+            try:
+                for line in whole.splitlines():
+                    kept = json.loads(line)
+                    ended = {name: math.nan if x is None else float(x) for name, x in kept["game"].items()}
+                    self.known[kept["key"]] = {name: ended[name] for name in MEASURES}
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise foreign from None
+            if not cut and text.strip() and not text.startswith('{"key"'):
+                raise foreign
+            with self.path.open("r+", encoding="utf-8") as file:
+                file.truncate(len((whole + cut).encode()))
+        self._file = self.path.open("a", encoding="utf-8")
+        return self
+
+    def write(self, key: str, ended: dict[str, float]) -> None:
+        """Keep a game, at once."""
+        assert self._file is not None
+        plain = {name: None if math.isnan(x) else x for name, x in ended.items()}
+        self._file.write(json.dumps({"key": key, "game": plain}) + "\n")
+        self._file.flush()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,146 @@
+"""What a model of noisy centres gives away, beside what one of the records themselves would: LiRA before and after."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Progress
+from datassay.attacks import Attack, membership_attack
+from datassay.data import Table
+from datassay.market.disclosure import Disclosure
+from datassay.neighbors import DEFAULT_MEMORY, as_floats
+from datassay.results import check_axes, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+Attacker = Literal["outsider", "insider"]
+
+
+@dataclass(frozen=True, eq=False)
+class Leakage:
+    """The same membership attack on a k-NN of the records (``before``) and of their noisy centres (``after``)."""
+
+    before: Attack
+    after: Attack
+
+    def __repr__(self) -> str:
+        return f"Leakage(AUC {self.before.auc:.3f} before, {self.after.auc:.3f} after)"
+
+    def summary(self) -> str:
+        """How much less the attack finds, in words."""
+        lines = [f"Membership by {self.before.method}, on the records themselves and on their noisy centres:"]
+        for what, fpr in (("AUC", None), ("members found at 5% false positives", 0.05)):
+            told = [
+                f"{(one.auc if fpr is None else one.tpr(fpr)):.3f} ({low:.3f} to {high:.3f})"
+                for one in (self.before, self.after)
+                for low, high in [one.interval(fpr)]
+            ]
+            lines.append(f"  {what}: {told[0]} before, {told[1]} after (95% intervals)")
+        return "\n".join(lines)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw both ROC curves; returns the axes."""
+        if ax is None:
+            ax = new_axes(5, 5)
+        check_axes(ax)
+        self.before.plot(ax, "records")
+        return self.after.plot(ax, "noisy centres")
+
+
+def disclosure_leakage(
+    X: object,
+    y: object,
+    game: Disclosure,
+    *,
+    attacker: Attacker = "outsider",
+    k: int = 1,
+    games: int = 48,
+    targets: int | None = 100,
+    shadows: int = 16,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Leakage:
+    """What disclosure saves the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
+
+    The attacker knows a person's record and asks the model about it. Where the model holds the noisy centre instead,
+    the record is no longer its own nearest neighbour.
+
+    Parameters
+    ----------
+    X, y
+        The records that the game was about (a table; y may then be None).
+    game
+        How it went; records that were never queried are left out.
+    attacker
+        ``"outsider"``: knows how the game was played but not the centres, and makes shadow models of noisy copies of
+        their own. ``"insider"``: knows the centres (as the consumer does) and makes shadow models of these.
+    k
+        Of the k-NN under attack; 1 leaks the most.
+    games, targets, shadows, seed, n_jobs, memory, progress
+        As in :func:`datassay.membership_attack`.
+
+    References
+    ----------
+    Mesana, thesis, §3.4.3. Carlini et al., Membership Inference Attacks From First Principles, 2022. SPEC §7, §9.
+
+    Examples
+    --------
+    >>> import datassay as da, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.uniform(size=(80, 2)), rng.uniform(size=(40, 2))
+    >>> y, y_val = rng.integers(0, 2, 80), rng.integers(0, 2, 40)
+    >>> game = da.disclosure_game(X, y, X_val, y_val, "random", share=1.0, t_max=3, target=1.0, bounds=(0, 1), seed=0)
+    >>> leakage = da.disclosure_leakage(X, y, game, games=8, targets=40)
+    >>> leakage.before.auc > leakage.after.auc
+    True
+    """
+    if not isinstance(game, Disclosure):
+        raise InputError(f"game must be what disclosure_game returns, got {type(game).__name__}")
+    _checks.choice("attacker", attacker, get_args(Attacker))
+    if isinstance(X, Table):
+        if game.encoder is None:
+            raise InputError("the game was played on plain numbers, or was loaded from a file: give X as numbers")
+        y = X.labels if y is None else y
+        X, _ = game.encoder.transform(X)
+    points = np.asarray(as_floats("X", X), np.float64)
+    if points.shape != game.centres.shape:
+        raise InputError(f"X must be the records of the game, {game.centres.shape}; got {points.shape}")
+    rows = np.flatnonzero(game.queries > 0)
+    if len(rows) < 4:
+        raise InputError(f"{len(rows)} records were queried; an attack needs at least 4")
+    labels = np.asarray(y)
+    if labels.shape != (len(points),):
+        raise InputError(f"y must be one label for each of {len(points)} records, got shape {labels.shape}")
+    if targets is not None:
+        targets = min(targets, len(rows))
+    shadows = _checks.integer("shadows", shadows, at_least=2)
+    own = None
+    if attacker == "outsider":
+        rng = np.random.default_rng([_checks.integer("seed", seed, at_least=0), 2**32])
+        own = [_rehearsed(points[rows], game, game.queries[rows, None], rng) for _ in range(shadows)]
+    before, after = (
+        membership_attack(
+            points[rows], labels[rows], "lira", k, str(game.parameters["metric"]), held=held, shadow_held=theirs,
+            games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows], n_jobs=n_jobs, memory=memory,
+            progress=progress,
+        )
+        for held, theirs in ((None, None), (game.centres[rows], own))
+    )  # fmt: skip
+    return Leakage(before, after)
+
+
+def _rehearsed(
+    points: NDArray[np.float64], game: Disclosure, copies: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Centres of so many noisy copies, drawn at once: a sum of n Laplace variables is a difference of two Gamma(n)."""
+    mechanism = game.mechanism
+    noise = rng.gamma(copies, size=points.shape) - rng.gamma(copies, size=points.shape)
+    return mechanism.from_unit(mechanism.to_unit(points) + noise / copies / mechanism.epsilon)

@@ -1,0 +1,157 @@
+"""The utility of a k-NN model whose points move one at a time, kept up to date instead of computed anew."""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay.neighbors import NearestRanking, Ranked, Run, as_floats, collect, make_space
+
+Utility = Literal["votes", "accuracy"]
+Unseen = Literal["origin", "absent"]
+UTILITIES: tuple[Utility, ...] = get_args(Utility)
+UNSEEN: tuple[Unseen, ...] = get_args(Unseen)
+METRICS = ("euclidean", "manhattan", "cosine")
+Floats = NDArray[np.float64]
+
+
+class MovingNeighbours:
+    """A k-NN classifier whose points are placed and moved one after the other, and its utility at every moment.
+
+    A moved point costs one distance to every validation point and the repair of the rankings it enters or leaves:
+    in all O(M d), against O(N M d) for a new evaluation. The utility is exactly that of a new evaluation.
+
+    Parameters
+    ----------
+    n, codes, X_val, codes_val, n_classes
+        How many points there are and their labels, as codes 0 … n_classes − 1; validation points and theirs.
+    k, metric
+        Of the classifier.
+    utility
+        ``"votes"``: the share of right labels among the k nearest (of those there are). ``"accuracy"``: the share of
+        validation points that the majority is right about; of equal classes the first wins.
+    unseen
+        Where points are that were never placed: ``"absent"``, or all at the ``"origin"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datassay.market import MovingNeighbours
+    >>> model = MovingNeighbours(2, np.array([0, 1]), np.array([[1.0]]), np.array([1]), 2, k=1, unseen="absent")
+    >>> model.utility, model.move(0, np.array([3.0])), model.move(1, np.array([2.0])), model.move(0, np.array([1.5]))
+    (0.5, 0.0, 1.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        n: int,
+        codes: NDArray[np.integer[Any]],
+        X_val: Floats,
+        codes_val: NDArray[np.integer[Any]],
+        n_classes: int,
+        *,
+        k: int,
+        metric: str = "euclidean",
+        utility: Utility = "votes",
+        unseen: Unseen = "origin",
+    ) -> None:
+        from datassay.market import kernels
+
+        _checks.choice("metric", metric, METRICS)
+        _checks.choice("utility", utility, UTILITIES)
+        _checks.choice("unseen", unseen, UNSEEN)
+        k = _checks.integer("k", k, at_least=1)
+        queries = np.array(as_floats("X_val", X_val), np.float64, order="C")
+        if metric == "cosine":
+            for row in queries:
+                kernels.to_unit(row.copy(), row)
+        m, d = queries.shape
+        tiles = np.zeros((-(-m // kernels.TILE), d, kernels.TILE))
+        for tile, start in enumerate(range(0, m, kernels.TILE)):
+            rows = queries[start : start + kernels.TILE]
+            tiles[tile, :, : len(rows)] = rows.T
+        code = METRICS.index(metric)
+        room = min(n, max(2 * k, k + 32))
+        self._far, self._votes = np.empty(m), np.empty(n_classes, np.int64)
+        home = np.empty(m)
+        kernels.distances_to(code, tiles, np.zeros(d), home)
+        self.state = kernels.State(
+            code, UTILITIES.index(utility), k, n_classes, tiles, queries, np.zeros((n, d)), np.zeros(n, np.bool_),
+            np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(codes_val, np.int64), home,
+            np.empty((m, room)), np.empty((m, room), np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64),
+            np.empty(k, np.int64), np.array([0, 0, n if unseen == "origin" else 0, 0], np.int64),
+        )  # fmt: skip
+        kernels.call_waiting(self.state)
+        for v in range(m):
+            self.state.count[v] = kernels.count_votes(self.state, v, self._votes)
+        self.state.tally[1] = self.state.count.sum()
+
+    @property
+    def centres(self) -> Floats:
+        """Where the points are; zeros for those never placed."""
+        centres: Floats = self.state.centres
+        return centres
+
+    @property
+    def utility(self) -> float:
+        """Of the points as they are now; 1/classes where there are none."""
+        from datassay.market import kernels
+
+        state = self.state
+        in_model = int(state.tally[0] + state.tally[2])
+        return float(
+            kernels.utility_of(state.tally[1], len(state.home), state.k, state.n_classes, state.utility, in_model)
+        )
+
+    def move(self, i: int, to: Floats) -> float:
+        """Place point i, or move it; the utility after that."""
+        from datassay.market import kernels
+
+        self.state.centres[i] = to
+        kernels.place(self.state, i, self._far, self._votes)
+        return self.utility
+
+    def receive(self, i: int, sample: Floats, copies: int) -> float:
+        """Average the latest of so many noisy copies of point i into its centre; the utility after that."""
+        from datassay.market import kernels
+
+        return float(kernels.receive(self.state, i, sample, copies, self._far, self._votes))
+
+
+def knn_utility(
+    points: Floats,
+    codes: NDArray[np.integer[Any]],
+    X_val: Floats,
+    codes_val: NDArray[np.integer[Any]],
+    n_classes: int,
+    *,
+    k: int,
+    metric: str,
+    utility: Utility,
+    run: Run,
+) -> float:
+    """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
+
+    >>> import numpy as np
+    >>> from datassay.neighbors import Run
+    >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
+    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Run())
+    0.0
+    """
+    if len(points) == 0:
+        return 1.0 / n_classes
+    used = min(k, len(points))
+    space = make_space(points, X_val, metric, zero_rows=True)
+    right = np.zeros(space.n_validation, np.int64)
+
+    def write(block: Ranked) -> None:
+        near, labels = codes[block.order], codes_val[block.rows]
+        if utility == "votes":
+            right[block.rows] = (near == labels[:, None]).sum(axis=1)
+            return
+        votes = np.stack([(near == c).sum(axis=1) for c in range(n_classes)], axis=1)
+        right[block.rows] = votes.argmax(axis=1) == labels
+
+    collect(space, NearestRanking(used), write, run)
+    return float(right.sum() / (len(right) * (used if utility == "votes" else 1)))

@@ -1,0 +1,144 @@
+"""The owner's agent: gives out noisy copies of records, one query at a time, and never more than a record's budget."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class DataOwner:
+    """Holds records and answers queries about them with noisy copies: x + Laplace(Δ_j/ε_j) in every feature.
+
+    Every record may be queried ``t_max`` times. Noise is OpenDP's, and no seed repeats it. With a ledger, every query
+    is paid for there before its noise is drawn.
+
+    Parameters
+    ----------
+    points, ids
+        The records' features, and their ids.
+    mechanism
+        Bounds and ε of every feature (:class:`datassay.privacy.NoisyRecords`). The bounds must not come from the
+        records themselves: what is outside is cut off.
+    t_max
+        Queries that each record can be asked.
+    ledger
+        Kept for ``replace-features``; a query costs Σ ε_j there.
+    n_jobs
+        Threads that draw noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datassay.market import DataOwner
+    >>> from datassay.privacy import NoisyRecords
+    >>> owner = DataOwner(np.array([[0.2], [0.9]]), NoisyRecords([0.0], [1.0], 2.0), t_max=3)
+    >>> copies = owner.query([1])
+    >>> owner.queries.tolist(), owner.remaining.tolist()
+    ([0, 1], [3, 2])
+    """
+
+    def __init__(
+        self,
+        points: ArrayLike,
+        mechanism: NoisyRecords,
+        t_max: int,
+        *,
+        ids: NDArray[np.generic] | None = None,
+        ledger: Ledger | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        check_ledger(ledger)
+        self.mechanism = mechanism
+        self.t_max = _checks.integer("t_max", t_max, at_least=0)
+        given = np.asarray(points, np.float64)
+        if given.ndim != 2 or given.shape[1] != len(mechanism.low):
+            raise InputError(f"points must have {len(mechanism.low)} features, as the bounds have; got {given.shape}")
+        self.unit = mechanism.to_unit(given)
+        self.clipped = int(((given < mechanism.low) | (given > mechanism.high)).sum())
+        self.ids = np.arange(len(given)) if ids is None else ids
+        self.queries = np.zeros(len(given), np.int64)
+        self._ledger, self._n_jobs = ledger, n_jobs
+        self.number: int | None = None
+        if ledger is not None and self.t_max > 0:
+            what = (
+                f"noisy copies of records, Laplace noise on each of {given.shape[1]} features, at most {t_max} copies "
+                "a record; labels are given as they are"
+            )
+            self.number = ledger.open_disclosure(fingerprint(given, self.ids), what)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def remaining(self) -> Ints:
+        """Queries that are left of every record's budget."""
+        return np.asarray(self.t_max - self.queries)
+
+    def check(self, points: object) -> Ints:
+        """Positions of records that may be queried now, or what is wrong with them."""
+        try:
+            asked = np.atleast_1d(np.asarray(points))
+        except ValueError:
+            asked = np.empty((0, 0))
+        if asked.size == 0 and asked.ndim == 1:
+            return np.empty(0, np.int64)
+        if asked.ndim != 1 or asked.dtype.kind not in "iu":
+            raise InputError(
+                f"a query names records by position, as whole numbers from 0 to {len(self) - 1}: {points!r}"
+            )
+        unknown = (asked < 0) | (asked >= len(self))
+        if unknown.any():
+            raise InputError(
+                f"there is no record at position {asked[unknown][0]}: positions go from 0 to {len(self) - 1}"
+            )
+        if len(np.unique(asked)) < len(asked):
+            raise InputError("a query names a record twice; ask for it again in the next one")
+        spent = self.queries[asked] >= self.t_max
+        if spent.any():
+            raise InputError(
+                f"the budget of record {self.ids[asked[spent][0]]!s} is spent: it was queried {self.t_max} times"
+            )
+        return asked.astype(np.int64)
+
+    def query(self, points: object) -> Floats:
+        """A noisy copy of each of these records, by position; each costs its record one query."""
+        asked = self.check(points)
+        if self._ledger is not None and self.number is not None and len(asked):
+            self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
+        self.queries[asked] += 1
+        return self._draw(asked)
+
+    def _draw(self, asked: Ints) -> Floats:
+        return self.mechanism.release(self.unit[asked], self._n_jobs)
+
+    def close(self) -> None:
+        """Close the disclosure in the ledger: no more queries can be charged to it."""
+        if self._ledger is not None and self.number is not None:
+            told = self._ledger.disclosures().get(self.number)
+            queries = 0 if told is None else told.queries
+            self._ledger.complete(self.number, f'{{"queries": {queries}}}')
+            self.number = None
+            self.t_max = 0
+
+
+class RehearsingOwner(DataOwner):
+    """An owner whose noise comes from a seed: for simulations, and for nobody's eyes but the owner's."""
+
+    def __init__(
+        self, points: ArrayLike, mechanism: NoisyRecords, t_max: int, rng: np.random.Generator, ids: NDArray[np.generic]
+    ) -> None:
+        super().__init__(points, mechanism, t_max, ids=ids)
+        self.rng = rng
+
+    def noise(self, copies: int) -> Floats:
+        """Standard Laplace noise for so many copies."""
+        return rehearsal_noise(self.rng, (copies, self.unit.shape[1]))
+
+    def _draw(self, asked: Ints) -> Floats:
+        noisy = self.unit[asked] + self.noise(len(asked)) * (1.0 / self.mechanism.epsilon)
+        return self.mechanism.from_unit(noisy)

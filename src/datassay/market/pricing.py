@@ -1,0 +1,611 @@
+"""Full disclosure: records for sale at p = φ + γ φ^θ, the cheapest cover of a target, the owner's choice of θ and γ.
+
+Only records of positive value are for sale. What a consumer pays for a unit of value is p/φ = 1 + γ φ^(θ−1): for θ < 1
+the dear records are the best bargain and the relaxation buys in the order of value, for θ > 1 it buys in the reverse
+order, and at θ = 1 (or γ = 0) every record costs the same for what it gives, so that every cover without surplus costs
+the same (SPEC §9, erratum 11).
+"""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay._work import Bar, Progress
+from datassay.data import as_ids
+from datassay.privacy import PrivateValues
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    Values,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+def gini(amounts: ArrayLike) -> float:
+    """Gini coefficient: 0 where all get the same, towards 1 where one gets everything; 0 where nobody gets anything.
+
+    G = Σ_i Σ_j |x_i − x_j| / (2 n Σ x), from the sorted amounts.
+
+    >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
+    (0.0, 0.75)
+    """
+    given = np.sort(np.asarray(amounts, np.float64).ravel())
+    if len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
+        raise InputError("amounts must be one or more finite numbers, none of them negative")
+    n, total = len(given), given.sum()
+    if total == 0:
+        return 0.0
+    return float(((2 * np.arange(1, n + 1) - n - 1) * given).sum() / (n * total))
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What every record costs, and what the consumer would do.
+
+    Attributes
+    ----------
+    values, ids
+        The price of each record, not a number where it is not for sale.
+    worth
+        The value φ that the price is made of.
+    theta, gamma
+        Of p = φ + γ φ^θ.
+    method, parameters, notes
+        How φ was obtained.
+    """
+
+    values: Floats
+    ids: NDArray[np.generic]
+    worth: Floats
+    theta: float
+    gamma: float
+    method: str
+    parameters: Mapping[str, Parameter]
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        freeze(self, "values", "ids", "worth")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Prices({self.for_sale.sum():,} of {len(self):,} records for sale, θ={self.theta:g}, γ={self.gamma:g})"
+
+    @property
+    def for_sale(self) -> NDArray[np.bool_]:
+        """Records of positive value."""
+        return self.worth > 0
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Positions of the records for sale, the best bargain first: the order in which the relaxation buys.
+
+        What the privacy cost adds to a unit of value is γ φ^(θ−1). Among equal bargains the more valuable goes first.
+        """
+        rows = np.flatnonzero(self.for_sale)
+        return rows[np.lexsort((rows, -self.worth[rows], self._dearness(rows)))]
+
+    def _dearness(self, rows: NDArray[np.intp]) -> Floats:
+        """What grows with the price of a unit of value, exactly: log of γ φ^(θ−1), less what all have in common."""
+        if self.gamma == 0 or self.theta == 1:
+            return np.zeros(len(rows))
+        return math.copysign(1.0, self.theta - 1) * self.worth[rows]
+
+    def of(self, id: object) -> float:
+        """The price of the record with this id."""
+        return value_of(id, self.ids, self.values)
+
+    def buy(self, target: float | None = None, *, share: float | None = None, max_seconds: float = 60.0) -> "Purchase":
+        """The consumer's best response: the cheapest records whose values add up to ``target`` at least.
+
+        min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}. The relaxation and a greedy cover bracket the optimum and
+        settle most records (a record whose reduced cost exceeds the gap between the two cannot be in, or out); what is
+        left goes to scipy's mixed-integer solver, HiGHS. Should it take longer than ``max_seconds``, the best cover
+        found so far comes back with ``proven`` False and the bound that was proven.
+
+        ``target`` is in units of value; ``share`` names it as a part of all value for sale instead.
+
+        >>> import datassay as da
+        >>> prices = da.price([0.5, 0.3, 0.2, -0.1], theta=2.0, gamma=1.0)
+        >>> bought = prices.buy(0.5)
+        >>> prices.ids[bought.chosen].tolist(), round(bought.cost, 2)
+        ([1, 2], 0.63)
+        """
+        worth, cost, rows = self.worth, self.values, self.order
+        whole = math.fsum(worth[rows])
+        target = _target(target, share, whole)
+        max_seconds = _checks.number("max_seconds", max_seconds, above=0)
+        if target > whole:
+            raise InputError(
+                f"a target of {target:.6g} is out of reach: the {len(rows):,} records for sale are worth {whole:.6g} "
+                "together"
+            )
+        covered = np.cumsum(worth[rows])
+        last = min(int(np.searchsorted(covered, target)), len(rows) - 1)  # where the relaxation stops, part way
+        while math.fsum(worth[rows[: last + 1]]) < target:  # sums are rounded; whether the target is met is not
+            last += 1
+        greedy = _without_surplus(rows[: last + 1], worth, cost, target)
+        before = math.fsum(worth[rows[:last]])
+        unit = cost[rows[last]] / worth[rows[last]]
+        relaxed = math.fsum(cost[rows[:last]]) + unit * max(0.0, target - before)
+        upper = math.fsum(cost[greedy])
+        chosen, bound = greedy, min(relaxed, upper)
+        if upper - relaxed > 1e-12 * upper:
+            reduced = cost[rows] - unit * worth[rows]  # negative: better than the last one bought
+            gap = (upper - relaxed) * (1 + 1e-9)
+            surely, open_ = rows[reduced < -gap], rows[np.abs(reduced) <= gap]
+            found, bound = _solve(cost[open_], worth[open_], target - math.fsum(worth[surely]), max_seconds)
+            bound = max(relaxed, min(upper, bound + math.fsum(cost[surely])))
+            better = np.concatenate([surely, open_[found]])
+            if len(found) and math.fsum(worth[better]) >= target and math.fsum(cost[better]) <= upper:
+                chosen = better
+        return Purchase(
+            np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), upper, relaxed, bound, target,
+            math.fsum(worth[chosen]), len(self), _payments(chosen, cost, len(self)), self.ids,
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """What is for sale, in words."""
+        some = self.for_sale
+        lines = [
+            f"{some.sum():,} of {len(self):,} records are for sale at φ + {self.gamma:g} φ^{self.theta:g} (φ by "
+            f"{self.method}); the others have no positive value."
+        ]
+        if some.any():
+            low, middle, high = np.quantile(self.values[some], [0.0, 0.5, 1.0])
+            how = "the same for every record"
+            if self.gamma > 0 and self.theta != 1:
+                how = f"lowest for the {'most' if self.theta < 1 else 'least'} valuable"
+            lines += [
+                f"Prices from {low:.4g} to {high:.4g}, median {middle:.4g}; {self.values[some].sum():.4g} for all, "
+                f"which are worth {self.worth[some].sum():.4g}.",
+                f"What a unit of value costs is {how}.",
+            ]
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw price against value; returns the axes."""
+        if ax is None:
+            ax = new_axes(6, 4)
+        check_axes(ax)
+        some = self.for_sale
+        ax.scatter(self.worth[some], self.values[some], s=6, color="#4477aa", linewidths=0)
+        if some.any():
+            ends = [0.0, float(self.worth[some].max())]
+            ax.plot(ends, ends, color="black", linewidth=0.8, linestyle="dashed", label="value alone")
+            ax.legend(frameon=False)
+        ax.set_xlabel(f"value: {self.method}")
+        ax.set_ylabel("price")
+        ax.set_title(f"Price = φ + {self.gamma:g} φ^{self.theta:g}", loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {"id": self.ids, "price": self.values, "value": self.worth}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The price list as a data frame: id, price, value."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "prices",
+            "theta": self.theta,
+            "gamma": self.gamma,
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_prices(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Prices:
+    """The prices that :meth:`Prices.save` wrote."""
+    return Prices(
+        columns["price"].astype(np.float64),
+        columns["id"],
+        columns["value"].astype(np.float64),
+        float(header["theta"]),
+        float(header["gamma"]),
+        str(header["method"]),
+        header["parameters"],
+        tuple(map(str, header["notes"])),
+        str(header["version"]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Purchase:
+    """What a consumer buys to reach a target, and what that does to the owners.
+
+    Attributes
+    ----------
+    chosen, cost, value
+        Positions of the records bought, what they cost, and what they are worth together.
+    greedy, greedy_cost
+        The cover made of the best bargains in order, less what turns out superfluous: never cheaper than ``chosen``.
+    relaxed_cost
+        What the last record would cost if a part of it could be bought: no cover is cheaper.
+    bound
+        What no cover is cheaper than, as far as was proven.
+    target
+        The value to reach.
+    payments
+        What every owner is paid, 0 for those whose record is not bought.
+    """
+
+    chosen: NDArray[np.intp]
+    greedy: NDArray[np.intp]
+    cost: float
+    greedy_cost: float
+    relaxed_cost: float
+    bound: float
+    target: float
+    value: float
+    n_owners: int
+    payments: Floats
+    ids: NDArray[np.generic]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __repr__(self) -> str:
+        return f"Purchase({len(self):,} of {self.n_owners:,} records for {self.cost:.4g}, worth {self.value:.4g})"
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing cheaper exists, to nine digits."""
+        return self.cost - self.bound <= 1e-9 * self.cost
+
+    @property
+    def inclusiveness(self) -> float:
+        """The share of owners who are paid at all."""
+        return len(self.chosen) / self.n_owners
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient of payments over all owners, paid or not."""
+        return gini(self.payments)
+
+    def summary(self) -> str:
+        """What is bought, in words."""
+        sure = "the cheapest cover" if self.proven else f"no cover is cheaper than {self.bound:.6g}, the best found"
+        return (
+            f"{len(self):,} of {self.n_owners:,} records reach {self.target:.4g} (worth {self.value:.6g}) for "
+            f"{self.cost:.6g}: {sure}; the greedy cover costs {self.greedy_cost:.6g}.\n"
+            f"{self.inclusiveness:.1%} of the owners are paid; Gini of payments {self.gini:.3f}."
+        )
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """What every owner is paid, as a data frame: id, payment."""
+        return make_frame({"id": self.ids, "payment": self.payments}, kind)
+
+
+def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *, ids: object | None = None) -> Prices:
+    """Price every record at its value and a privacy cost that grows with it: p = φ + γ φ^θ.
+
+    Parameters
+    ----------
+    values
+        What records are worth: a result of any value method, or plain numbers. Records of no positive value are not
+        for sale.
+    theta
+        How the privacy cost grows, at least 0. Below 1 it favours buying the most valuable records, above 1 the least
+        valuable; at 1 it favours nobody.
+    gamma
+        How large the privacy cost is, at least 0.
+    ids
+        Ids of the records, where ``values`` are plain numbers.
+
+    Returns
+    -------
+    Prices
+        ``prices.buy(target)`` is the consumer's best response; :func:`search_prices` the owner's choice of θ and γ.
+
+    References
+    ----------
+    Mesana, thesis, §3.3 (full disclosure). SPEC §9, with erratum 11.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> prices = da.price([0.5, 0.2, -0.1], theta=2.0, gamma=1.0)
+    >>> prices.values.tolist()
+    [0.75, 0.24000000000000002, nan]
+    """
+    theta = _checks.number("theta", theta, at_least=0)
+    gamma = _checks.number("gamma", gamma, at_least=0)
+    worth, names, method, parameters, notes = _worth(values, ids)
+    some = worth > 0
+    with np.errstate(over="ignore"):
+        added = gamma * np.where(some, worth, 1.0) ** theta
+    if not np.isfinite(added[some]).all():
+        raise InputError(f"theta={theta:g} makes prices that are not finite; scale the values, or choose a smaller one")
+    asked = np.where(some, worth + added, math.nan)
+    if not some.any():
+        notes = (*notes, "no record has a positive value: nothing is for sale")
+    return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
+
+
+def _worth(
+    values: object, ids: object | None
+) -> tuple[Floats, NDArray[np.generic], str, Mapping[str, Parameter], tuple[str, ...]]:
+    if isinstance(values, PrivateValues):
+        raise InputError(
+            "private values are each for its owner alone, and a price list would publish them; price public values"
+        )
+    if isinstance(values, Values):
+        if ids is not None:
+            raise InputError("ids are those of the values; leave ids out")
+        worth, names = values.values, values.ids
+        method, parameters, notes = values.method, values.parameters, values.notes
+    else:
+        try:
+            worth = np.asarray(values, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("values must be a result of a value method, or one number a record") from None
+        method, parameters, notes = "given", {}, ()
+        if worth.ndim != 1:
+            raise InputError(f"values must be one number a record; got shape {worth.shape}")
+        names = np.arange(len(worth)) if ids is None else as_ids(np.asarray(ids), "ids")
+        if len(names) != len(worth):
+            raise InputError(f"ids has {len(names)} entries for {len(worth)} records")
+    if len(worth) == 0:
+        raise InputError("values are empty: there is nothing to price")
+    if not np.isfinite(worth).all():
+        row = int((~np.isfinite(worth)).argmax())
+        raise InputError(f"the value of record {names[row]!s} is {worth[row]}; values must be finite")
+    return worth, names, method, parameters, notes
+
+
+def _target(target: float | None, share: float | None, whole: float) -> float:
+    if (target is None) == (share is None):
+        raise InputError("name one of target (in units of value) and share (of all value for sale)")
+    if share is not None:
+        return _checks.number("share", share, above=0, at_most=1) * whole
+    return _checks.number("target", target, above=0)
+
+
+def _without_surplus(rows: NDArray[np.intp], worth: Floats, cost: Floats, target: float) -> NDArray[np.intp]:
+    """A cover less the records that it does without, the dearest first."""
+    kept = dict.fromkeys(rows.tolist())
+    spare = math.fsum(worth[rows]) - target
+    for row in rows[np.argsort(-cost[rows], kind="stable")].tolist():
+        if worth[row] <= spare:
+            rest = [other for other in kept if other != row]
+            if math.fsum(worth[rest]) >= target:
+                del kept[row]
+                spare = math.fsum(worth[rest]) - target
+    return np.array(list(kept), np.intp)
+
+
+def _solve(cost: Floats, worth: Floats, target: float, max_seconds: float) -> tuple[NDArray[np.intp], float]:
+    """The cheapest cover by HiGHS, and the bound it proved; no rows if it found none.
+
+    Everything is scaled so that its absolute tolerances (a millionth) are twelve digits down.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    if target <= 0:
+        return np.empty(0, np.intp), 0.0
+    by, per = 1e6 / target, 1e6 / cost.sum()
+    found = milp(
+        cost * per,
+        constraints=LinearConstraint(worth[None] * by, lb=1e6),
+        integrality=np.ones(len(cost)),
+        bounds=Bounds(0, 1),
+        options={"time_limit": max_seconds, "mip_rel_gap": 0.0},
+    )
+    bound = getattr(found, "mip_dual_bound", None)
+    proven = -math.inf if bound is None else bound / per
+    return (np.empty(0, np.intp), proven) if found.x is None else (np.flatnonzero(found.x > 0.5), proven)
+
+
+def _payments(chosen: NDArray[np.intp], cost: Floats, n: int) -> Floats:
+    paid = np.zeros(n)
+    paid[chosen] = cost[chosen]
+    return paid
+
+
+@dataclass(frozen=True, eq=False)
+class PriceSearch:
+    """What the consumer pays, and whom, at every θ and γ: one row each, in the order of ``theta`` then ``gamma``.
+
+    Attributes
+    ----------
+    theta, gamma, cost, greedy_cost, bought, inclusiveness, gini, proven
+        One entry for every pair: what the best response costs and what the greedy cover would, how many records it
+        buys, the share of owners paid, the Gini coefficient of payments, and whether the optimum was proven.
+    sold
+        Whether the consumer buys at all: the best response is within ``budget``.
+    target, budget
+        The value that the consumer wants, and the most they would pay (None: anything).
+    """
+
+    theta: Floats
+    gamma: Floats
+    cost: Floats
+    greedy_cost: Floats
+    bought: NDArray[np.int64]
+    inclusiveness: Floats
+    gini: Floats
+    proven: NDArray[np.bool_]
+    target: float
+    budget: float | None
+    method: str
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __repr__(self) -> str:
+        return f"PriceSearch({len(self)} pairs of θ and γ, {self.sold.sum()} of them sell)"
+
+    @property
+    def sold(self) -> NDArray[np.bool_]:
+        """Where the consumer buys: the best response is within the budget."""
+        return np.ones(len(self), bool) if self.budget is None else self.cost <= self.budget
+
+    @property
+    def best(self) -> int:
+        """The row with the highest revenue among those that sell; of equals the one that pays the most owners."""
+        if not self.sold.any():
+            raise InputError(f"nothing is sold at any θ and γ: the cheapest costs {self.cost.min():.6g}")
+        revenue = np.where(self.sold, self.cost, -math.inf)
+        return int(np.lexsort((-self.inclusiveness, -revenue))[0])
+
+    @property
+    def most_inclusive(self) -> int:
+        """The row that pays the most owners among those that sell; of equals the one with the highest revenue."""
+        if not self.sold.any():
+            raise InputError(f"nothing is sold at any θ and γ: the cheapest costs {self.cost.min():.6g}")
+        paid = np.where(self.sold, self.inclusiveness, -math.inf)
+        return int(np.lexsort((-self.cost, -paid))[0])
+
+    def summary(self) -> str:
+        """The best choices, in words."""
+        limit = "" if self.budget is None else f", at most {self.budget:.6g}"
+        lines = [f"{len(self)} pairs of θ and γ for a consumer who wants {self.target:.4g}{limit}; φ by {self.method}."]
+        if not self.sold.any():
+            return f"{lines[0]}\nNothing is sold: the cheapest cover costs {self.cost.min():.6g}."
+        for name, row in (("Highest revenue", self.best), ("Most owners paid", self.most_inclusive)):
+            lines.append(
+                f"{name}: θ = {self.theta[row]:g}, γ = {self.gamma[row]:g}: {self.cost[row]:.6g} for "
+                f"{self.bought[row]:,} records, {self.inclusiveness[row]:.1%} of the owners, Gini {self.gini[row]:.3f}."
+            )
+        return "\n".join(lines)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the share of owners paid against θ, a line for each γ; returns the axes."""
+        if ax is None:
+            ax = new_axes(6, 4)
+        check_axes(ax)
+        for one in np.unique(self.gamma):
+            rows = np.flatnonzero(self.gamma == one)
+            rows = rows[np.argsort(self.theta[rows])]
+            ax.plot(self.theta[rows], self.inclusiveness[rows], marker="o", markersize=3, label=f"γ = {one:g}")
+        ax.axvline(1, color="black", linewidth=0.8, linestyle="dashed")
+        ax.set_xlabel("θ")
+        ax.set_ylabel("share of owners paid")
+        ax.set_title(f"Who is paid by a consumer who wants {self.target:.3g}", loc="left")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "theta": self.theta, "gamma": self.gamma, "cost": self.cost, "greedy_cost": self.greedy_cost,
+            "bought": self.bought, "inclusiveness": self.inclusiveness, "gini": self.gini, "proven": self.proven,
+            "sold": self.sold,
+        }  # fmt: skip
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """The search as a data frame, one row for each pair."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table to Parquet, JSON or CSV."""
+        header = {"kind": "price search", "target": self.target, "budget": self.budget, "method": self.method}
+        return save_columns(path, header, self._columns())
+
+
+def load_price_search(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> PriceSearch:
+    """The search that :meth:`PriceSearch.save` wrote."""
+    budget = header["budget"]
+    rest = {name: column for name, column in columns.items() if name != "sold"}
+    return PriceSearch(
+        **rest,  # type: ignore[arg-type]
+        target=float(header["target"]),
+        budget=None if budget is None else float(budget),
+        method=str(header["method"]),
+    )
+
+
+def search_prices(
+    values: Values | ArrayLike,
+    target: float | None = None,
+    *,
+    share: float | None = None,
+    thetas: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0),
+    gammas: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
+    budget: float | None = None,
+    ids: object | None = None,
+    max_seconds: float = 10.0,
+    progress: Progress = None,
+) -> PriceSearch:
+    """The owner's side: what the consumer's best response costs, and whom it pays, at every θ and γ.
+
+    The owner leads and the consumer follows (a Stackelberg game): max over θ, γ of min Σ p x. Dearer is always better
+    for the owner until the consumer walks away, so ``budget`` says where that is.
+
+    Parameters
+    ----------
+    values, ids
+        As in :func:`price`.
+    target, share
+        The value that the consumer wants, or its share of all value for sale.
+    thetas, gammas
+        What to try.
+    budget
+        The most that the consumer would pay; None for anything.
+    max_seconds
+        For each best response; ``proven`` says where it was not enough.
+    progress
+        A callback or True for a bar.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> search = da.search_prices([0.5, 0.3, 0.2, -0.1], 0.5, thetas=[0.5, 2.0], gammas=[1.0])
+    >>> search.bought.tolist()
+    [1, 2]
+    """
+    _checks.not_one_string("thetas", thetas, "numbers")
+    _checks.not_one_string("gammas", gammas, "numbers")
+    if not len(thetas) or not len(gammas):
+        raise InputError("thetas and gammas must each have a number at least")
+    if budget is not None:
+        budget = _checks.number("budget", budget, above=0)
+    worth, names, method, _, _ = _worth(values, ids)
+    wanted = _target(target, share, math.fsum(worth[worth > 0]))
+    pairs = [(theta, gamma) for theta in thetas for gamma in gammas]
+    found = []
+    with Bar(progress, len(pairs), "prices") as report:
+        for theta, gamma in pairs:
+            found.append(price(worth, theta, gamma, ids=names).buy(wanted, max_seconds=max_seconds))
+            report(1)
+    return PriceSearch(
+        theta=np.array([theta for theta, _ in pairs], np.float64),
+        gamma=np.array([gamma for _, gamma in pairs], np.float64),
+        cost=np.array([bought.cost for bought in found]),
+        greedy_cost=np.array([bought.greedy_cost for bought in found]),
+        bought=np.array([len(bought) for bought in found], np.int64),
+        inclusiveness=np.array([bought.inclusiveness for bought in found]),
+        gini=np.array([bought.gini for bought in found]),
+        proven=np.array([bought.proven for bought in found]),
+        target=wanted,
+        budget=budget,
+        method=method,
+    )

@@ -1,0 +1,122 @@
+"""How a consumer chooses what to query: at random, by the values of what it has got so far, or as it likes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay.neighbors import Run
+from datassay.value import knn_shapley
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+StrategyName = Literal["random", "shapley", "shapley-commit", "ucb"]
+STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
+
+
+@dataclass(frozen=True, eq=False)
+class ConsumerView:
+    """What a consumer knows before a move: what it has received, and what is its own.
+
+    Attributes
+    ----------
+    step
+        Moves made so far.
+    centres, queries, remaining
+        The mean of the noisy copies of every record (zeros where there are none), how many there are, and how many
+        queries are left.
+    labels, ids
+        Of the records.
+    X_val, y_val, k, metric
+        The consumer's validation points, and its k-NN classifier.
+    utility
+        Of the model so far.
+    """
+
+    step: int
+    centres: Floats
+    queries: Ints
+    remaining: Ints
+    labels: NDArray[np.generic]
+    ids: NDArray[np.generic]
+    X_val: Floats
+    y_val: NDArray[np.generic]
+    k: int
+    metric: str
+    utility: float
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """What to query, by position, and what to use afterwards: positions, or a function of the view after the query.
+
+    ``use=None`` uses every record that was queried so far.
+    """
+
+    query: object
+    use: "object | Callable[[ConsumerView], object]" = None
+
+
+Strategy = Callable[[ConsumerView], "Move | int | Sequence[int] | Ints"]
+
+
+class Scored(Protocol):
+    """A strategy that keeps an idea of what each record is worth."""
+
+    scores: Floats
+
+
+class RandomSubset:
+    """Commit to a random share of the records, and query all of them in every round."""
+
+    def __init__(self, n: int, share: float, rng: np.random.Generator) -> None:
+        self.chosen = np.sort(rng.permutation(n)[: n_chosen(n, share)])
+
+    def __call__(self, view: ConsumerView) -> Move:
+        """All of the chosen that have budget left."""
+        return Move(self.chosen[view.remaining[self.chosen] > 0], self.chosen)
+
+
+class NoisyShapley:
+    """Query every record in every round, value the centres, and use the best share of them.
+
+    With ``bootstrap`` rounds, commit to the best share after so many of them, and query no other any more.
+    """
+
+    def __init__(self, n: int, share: float, bootstrap: int | None, run: Run) -> None:
+        self.share, self.bootstrap, self.run = share, bootstrap, run
+        self.scores = np.full(n, np.nan)
+        self.committed: Ints | None = None
+
+    def __call__(self, view: ConsumerView) -> Move:
+        """Everybody, or those committed to."""
+        if self.bootstrap is not None and view.step >= self.bootstrap:
+            if self.committed is None:
+                self.committed = self.best()
+            return Move(self.committed[view.remaining[self.committed] > 0], self.committed)
+        return Move(np.flatnonzero(view.remaining > 0), self._after)
+
+    def best(self) -> Ints:
+        """The best share by the values of the last round; ties to the smaller index."""
+        order = np.argsort(-self.scores, kind="stable")
+        return np.sort(order[: n_chosen(len(order), self.share)]).astype(np.int64)
+
+    def _after(self, view: ConsumerView) -> Ints:
+        self.scores = noisy_values(view, self.run)
+        return self.best()
+
+
+def noisy_values(view: ConsumerView, run: Run) -> Floats:
+    """k-NN Shapley values of the centres as they are."""
+    metric = view.metric
+    found = knn_shapley(
+        view.centres, view.labels, view.X_val, view.y_val, view.k, metric=metric, n_jobs=run.n_jobs, memory=run.memory
+    )
+    return np.asarray(found.values)
+
+
+def n_chosen(n: int, share: float) -> int:
+    """So many of n: the share, rounded, and one at least."""
+    return max(1, min(n, round(share * n)))

@@ -1,0 +1,110 @@
+"""Noisy copies of records: every feature within public bounds, with Laplace noise of its own.
+
+A record x is brought to u = (x − low)/(high − low), cut off at 0 and 1. Whatever the record is, no feature of u moves
+by more than 1, so u_j + Laplace(1/ε_j) is ε_j-differentially private for the features of that record, and the copy as a
+whole Σ ε_j: it composes over features. Bringing it back, low + (high − low) ũ = x + Laplace((high − low)_j/ε_j), costs
+nothing. Noise is drawn on ε_j u_j at scale 1, in OpenDP's arithmetic, so that rounding gives nothing away.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import chunks, thread_count
+from datassay.privacy.mechanisms import add_noise
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyRecords:
+    """The mechanism: bounds and ε, one of each for every feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datassay.privacy import NoisyRecords
+    >>> mechanism = NoisyRecords([0.0, 0.0], [1.0, 10.0], 0.5)
+    >>> mechanism.cost
+    1.0
+    >>> mechanism.release(mechanism.to_unit(np.array([[0.5, 20.0]]))).shape
+    (1, 2)
+    """
+
+    low: Floats
+    high: Floats
+    epsilon: Floats
+
+    def __init__(self, low: ArrayLike, high: ArrayLike, epsilon: ArrayLike) -> None:
+        low, high = (np.array(bound, np.float64, ndmin=1) for bound in (low, high))
+        if low.ndim != 1 or low.shape != high.shape or len(low) == 0:
+            raise InputError(f"bounds must be one low and one high a feature; got {low.shape} and {high.shape}")
+        bad = ~(np.isfinite(low) & np.isfinite(high) & (low <= high))
+        if bad.any():
+            at = int(bad.argmax())
+            raise InputError(f"the bounds of feature {at} are {low[at]:g} and {high[at]:g}: low must not exceed high")
+        if np.ndim(epsilon) == 0:
+            each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
+        else:
+            each = np.array(epsilon, np.float64)
+            if each.shape != low.shape:
+                raise InputError(
+                    f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given"
+                )
+            if not (np.isfinite(each) & (each > 0)).all():
+                at = int((~(np.isfinite(each) & (each > 0))).argmax())
+                raise InputError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
+        for name, array in (("low", low), ("high", high), ("epsilon", each)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def width(self) -> Floats:
+        """Δ_j, by how much a feature can move."""
+        return np.asarray(self.high - self.low)
+
+    @property
+    def cost(self) -> float:
+        """ε of one copy of one record: Σ ε_j over features."""
+        return math.fsum(self.epsilon)
+
+    def to_unit(self, points: Floats) -> Floats:
+        """The records between 0 and 1 in every feature, cut off at the bounds; 0 in a feature that cannot move."""
+        width = np.where(self.width > 0, self.width, 1.0)
+        return np.where(self.width > 0, np.clip((points - self.low) / width, 0.0, 1.0), 0.0)
+
+    def from_unit(self, unit: Floats) -> Floats:
+        """Back to where the records were."""
+        return np.asarray(self.low + self.width * unit)
+
+    def release(self, unit: Floats, n_jobs: int | None = 1) -> Floats:
+        """A noisy copy of every row of ``unit`` (see :meth:`to_unit`), by OpenDP; no seed repeats it."""
+        scaled = np.asarray(unit, np.float64) * self.epsilon
+        parts = chunks(len(scaled), 64)
+        threads = min(thread_count(n_jobs), len(parts))
+
+        def draw(part: range) -> Floats:
+            return np.asarray(add_noise(scaled[part.start : part.stop], "laplace", 1.0), np.float64)
+
+        if threads <= 1:
+            drawn = [draw(part) for part in parts]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                drawn = list(pool.map(draw, parts))
+        noisy = np.concatenate(drawn) if drawn else np.empty_like(scaled)
+        return self.from_unit(noisy / self.epsilon)
+
+
+def rehearsal_noise(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Standard Laplace noise for simulations. It is repeatable, and therefore protects nobody: never release it.
+
+    >>> import numpy as np
+    >>> rehearsal_noise(np.random.default_rng(0), (2, 3)).shape
+    (2, 3)
+    """
+    return rng.laplace(size=shape)
