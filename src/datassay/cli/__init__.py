@@ -7,12 +7,12 @@ import typer
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError
-from datassay.cli import attack, datasets, ledger, private_value, release, reproduce, risk, unique, value
+from datassay.cli import attack, datasets, ledger, market, private_value, release, reproduce, risk, unique, value
 
 app = typer.Typer(
     name="datassay",
-    help="What every record of a data set is worth, what leaks, who can be found in it, and what may be told. Reads "
-    "your CSV or Parquet; see `datassay value --help`.",
+    help="What every record of a data set is worth, what leaks, who can be found in it, what may be told and how to "
+    "trade it. Reads your CSV or Parquet; see `datassay value --help`.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -24,6 +24,7 @@ app.command("attack")(attack.attack)
 app.command("unique")(unique.unique)
 app.command("risk")(risk.risk)
 app.command("release")(release.release)
+app.add_typer(market.app, name="market")
 app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)

@@ -46,18 +46,23 @@ def show(ledger: LedgerFile) -> None:
         f"left {max(0.0, book.epsilon - spent):.4g}.",
         highlight=False,
     )
-    lines = book.releases()
+    lines, disclosed = book.releases(), book.disclosures()
     if not lines:
         console.print("Nothing was released yet.")
         return
     table = Table("no.", "paid (UTC)", "ε alone", "what", "for", "data", "state", box=None, pad_edge=False)
     numbers = {name: at for at, name in enumerate(dict.fromkeys(line.dataset for line in lines), start=1)}
     for line in lines:
+        alone, what = total_epsilon(line.costs, book.delta), line.mechanism
+        if line.number in disclosed:
+            told = disclosed[line.number]
+            alone = told.most
+            what += f" ({told.queries:,} queries of {told.records:,} records, ε = {told.total:.6g} in all)"
         table.add_row(
             str(line.number),
             line.spent.replace("+00:00", "").replace("T", " "),
-            f"{total_epsilon(line.costs, book.delta):.4g}",
-            line.mechanism,
+            f"{alone:.4g}",
+            what,
             line.audience,
             f"no. {numbers[line.dataset]}",
             "released" if line.released else "paid, never delivered",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from datassay.data import Table
+    from datassay.privacy import Ledger
 
 
 class Metric(StrEnum):
@@ -203,6 +204,52 @@ def load_table(source: str, label: str | None, id: str | None, reading: dict[str
     return table
 
 
+def public_tables(
+    data: str,
+    validation: Path | None,
+    split: float | None,
+    seed: int,
+    label: str | None,
+    id: str | None,
+    reading: dict[str, Any],
+) -> "tuple[Table, Table]":
+    """The private and the public table. What the columns are is read off the public one alone."""
+    from datassay import _checks
+    from datassay.data import column_names, missing_column, read_table
+
+    if validation is None:
+        assert split is not None
+        _checks.number("--split", split, above=0, below=1)
+        private, public = load_table(data, label, id, reading).split(split, seed=seed)
+        return private, public
+    private_names, public_names = column_names(data), column_names(validation)
+    if id is not None and id not in private_names:
+        raise InputError(f"{Path(data).name}: {missing_column(id, private_names)}")
+    here = [name for name in reading["ignore"] if name in public_names]
+    beside = [name for name in reading["ignore"] if name not in here]
+    own_id = id if id in public_names else None
+    public = load_table(str(validation), label, own_id, reading | {"ignore": here})
+    private = read_table(data, id=id, like=public, text=reading["text"], ignore=beside)
+    return private, public
+
+
+def open_ledger(
+    path: Path | None, epsilon: float | None, delta: float | None, promised: float, neighbours: Any
+) -> "Ledger | None":
+    """The ledger of that name, if there is one to be: made with its budget, or opened."""
+    from datassay.privacy import Ledger
+
+    if path is None:
+        if epsilon is not None or delta is not None:
+            raise InputError("--budget-epsilon and --budget-delta are those of a ledger: name it with --ledger")
+        return None
+    if not path.exists():
+        if epsilon is None:
+            raise InputError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
+        return Ledger(path, epsilon, promised if delta is None else delta, neighbours)
+    return Ledger(path, epsilon, delta, neighbours)
+
+
 def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
     """The number given to an option that also takes 'auto'."""
     try:
@@ -210,3 +257,11 @@ def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
     except ValueError:
         whole = "a whole number" if kind is int else "a number"
         raise InputError(f"{option} must be {whole} or 'auto', got {text!r}") from None
+
+
+def number_list(option: str, text: str) -> list[float]:
+    """Numbers separated by commas."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"{option} must be numbers separated by commas, got {text!r}") from None

@@ -25,8 +25,9 @@ from datassay.cli.options import (
     check_applies,
     check_jobs,
     draw,
-    load_table,
     make_model,
+    open_ledger,
+    public_tables,
     reading_options,
     refuse_inputs,
 )
@@ -208,7 +209,7 @@ def private_value(
     check_jobs(jobs)
     kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
     reading = reading_options(ignore, categorical, text, missing, scale)
-    private, public = _tables(data, validation, split, seed, label, id, reading)
+    private, public = public_tables(data, validation, split, seed, label, id, reading)
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
     given = {
         "tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k, "kappa": kappa,
@@ -218,7 +219,7 @@ def private_value(
     }  # fmt: skip
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind.value, "sampling": sampling}
     new = ledger is not None and not ledger.exists()
-    book = _ledger(ledger, budget_epsilon, budget_delta, delta, kind)
+    book = open_ledger(ledger, budget_epsilon, budget_delta, delta, kind.value)
     try:
         if method is Method.LAYERED_SHAPLEY:
             values = _run_layered(
@@ -252,49 +253,6 @@ def private_value(
 
 
 private_value.__doc__ = f"{private_value.__doc__}\n{EXAMPLES}"
-
-
-def _tables(
-    data: str,
-    validation: Path | None,
-    split: float | None,
-    seed: int,
-    label: str | None,
-    id: str | None,
-    reading: dict[str, Any],
-) -> "tuple[Table, Table]":
-    """The private and the public table. What the columns are is read off the public one alone."""
-    from datassay import _checks
-    from datassay.data import column_names, missing_column, read_table
-
-    if validation is None:
-        assert split is not None
-        _checks.number("--split", split, above=0, below=1)
-        private, public = load_table(data, label, id, reading).split(split, seed=seed)
-        return private, public
-    private_names, public_names = column_names(data), column_names(validation)
-    if id is not None and id not in private_names:
-        raise InputError(f"{Path(data).name}: {missing_column(id, private_names)}")
-    here = [name for name in reading["ignore"] if name in public_names]
-    beside = [name for name in reading["ignore"] if name not in here]
-    own_id = id if id in public_names else None
-    public = load_table(str(validation), label, own_id, reading | {"ignore": here})
-    private = read_table(data, id=id, like=public, text=reading["text"], ignore=beside)
-    return private, public
-
-
-def _ledger(path: Path | None, epsilon: float | None, delta: float | None, promised: float, kind: Neighbours) -> Any:
-    from datassay.privacy import Ledger
-
-    if path is None:
-        if epsilon is not None or delta is not None:
-            raise InputError("--budget-epsilon and --budget-delta are those of a ledger: name it with --ledger")
-        return None
-    if not path.exists():
-        if epsilon is None:
-            raise InputError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
-        return Ledger(path, epsilon, promised if delta is None else delta, kind.value)
-    return Ledger(path, epsilon, delta, kind.value)
 
 
 APPLIES = {

@@ -155,8 +155,8 @@ class Equilibrium:
         else:
             lines.append(
                 f"The owner does best with ε = {found['epsilon']:g} and T_max = {found['t_max']:g}: the consumer "
-                f"answers with c = {found['exploration']:g} and spends {found['budget']:.6g}, with a Gini coefficient of "
-                f"{found['gini']:.3f}."
+                f"answers with c = {found['exploration']:g} and spends {found['budget']:.6g} with a Gini coefficient "
+                f"of {found['gini']:.3f}."
             )
         for epsilon in np.unique(self.epsilon):
             rows, columns, share = self.table("reached", float(epsilon))
@@ -356,7 +356,7 @@ def search_equilibrium(
                 found[at] = ended
                 if keys:
                     diary.write(keys[at], ended)
-    settings = np.array(cells, np.float64).T
+    settings = zip(("epsilon", "t_max", "exploration", "repeat"), np.array(cells, np.float64).T, strict=True)
     measured: dict[str, Any] = {
         name: np.array([found[at][name] for at in range(len(cells))], np.float64) for name in MEASURES
     }
@@ -369,7 +369,7 @@ def search_equilibrium(
         "k": rules.k, "metric": metric, "utility": utility, "learning_rate": rules.learning_rate, "unseen": unseen,
         "bounds": bounds if isinstance(bounds, str) else "given", "repeats": repeats,
     }  # fmt: skip
-    return Equilibrium(*settings, **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
+    return Equilibrium(**dict(settings), **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
 
 
 class _Diary:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+SURE = 1e-10  # of the cost: nearer than that to the bound is optimal
+MOST_STATES, MOST_NODES = 2**20, 2**23  # of the search for the cheapest cover
 
 
 def gini(amounts: ArrayLike) -> float:
@@ -116,13 +118,12 @@ class Prices:
         """The price of the record with this id."""
         return value_of(id, self.ids, self.values)
 
-    def buy(self, target: float | None = None, *, share: float | None = None, max_seconds: float = 60.0) -> "Purchase":
+    def buy(self, target: float | None = None, *, share: float | None = None) -> "Purchase":
         """The consumer's best response: the cheapest records whose values add up to ``target`` at least.
 
-        min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}. The relaxation and a greedy cover bracket the optimum and
-        settle most records (a record whose reduced cost exceeds the gap between the two cannot be in, or out); what is
-        left goes to scipy's mixed-integer solver, HiGHS. Should it take longer than ``max_seconds``, the best cover
-        found so far comes back with ``proven`` False and the bound that was proven.
+        min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}: a knapsack of what is left out, searched exactly around where
+        the relaxation stops (Pisinger 1997). Should a problem have some hundred thousand states to look at, the best
+        cover found comes back with ``proven`` False and the bound of the relaxation.
 
         ``target`` is in units of value; ``share`` names it as a part of all value for sale instead.
 
@@ -135,7 +136,6 @@ class Prices:
         worth, cost, rows = self.worth, self.values, self.order
         whole = math.fsum(worth[rows])
         target = _target(target, share, whole)
-        max_seconds = _checks.number("max_seconds", max_seconds, above=0)
         if target > whole:
             raise InputError(
                 f"a target of {target:.6g} is out of reach: the {len(rows):,} records for sale are worth {whole:.6g} "
@@ -146,20 +146,12 @@ class Prices:
         while math.fsum(worth[rows[: last + 1]]) < target:  # sums are rounded; whether the target is met is not
             last += 1
         greedy = _without_surplus(rows[: last + 1], worth, cost, target)
-        before = math.fsum(worth[rows[:last]])
         unit = cost[rows[last]] / worth[rows[last]]
-        relaxed = math.fsum(cost[rows[:last]]) + unit * max(0.0, target - before)
+        relaxed = math.fsum(cost[rows[:last]]) + unit * max(0.0, target - math.fsum(worth[rows[:last]]))
         upper = math.fsum(cost[greedy])
-        chosen, bound = greedy, min(relaxed, upper)
-        if upper - relaxed > 1e-12 * upper:
-            reduced = cost[rows] - unit * worth[rows]  # negative: better than the last one bought
-            gap = (upper - relaxed) * (1 + 1e-9)
-            surely, open_ = rows[reduced < -gap], rows[np.abs(reduced) <= gap]
-            found, bound = _solve(cost[open_], worth[open_], target - math.fsum(worth[surely]), max_seconds)
-            bound = max(relaxed, min(upper, bound + math.fsum(cost[surely])))
-            better = np.concatenate([surely, open_[found]])
-            if len(found) and math.fsum(worth[better]) >= target and math.fsum(cost[better]) <= upper:
-                chosen = better
+        relaxed = min(relaxed, upper)
+        chosen, proven = _cheapest(rows, last, worth, cost, target, greedy)
+        bound = math.fsum(cost[chosen]) if proven else relaxed
         return Purchase(
             np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), upper, relaxed, bound, target,
             math.fsum(worth[chosen]), len(self), _payments(chosen, cost, len(self)), self.ids,
@@ -402,26 +394,61 @@ def _without_surplus(rows: NDArray[np.intp], worth: Floats, cost: Floats, target
     return np.array(list(kept), np.intp)
 
 
-def _solve(cost: Floats, worth: Floats, target: float, max_seconds: float) -> tuple[NDArray[np.intp], float]:
-    """The cheapest cover by HiGHS, and the bound it proved; no rows if it found none.
+def _cheapest(
+    rows: NDArray[np.intp], last: int, worth: Floats, cost: Floats, target: float, greedy: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], bool]:
+    """The cheapest cover, and whether it is proven to be; ``rows`` the best bargain first, bought up to ``last``.
 
-    Everything is scaled so that its absolute tolerances (a millionth) are twelve digits down.
+    The kernel thinks of what is left out, so its order is the reverse one. Its sums are rounded, and a cover that meets
+    the target exactly must not be lost to that: it is given a little more room than there is, and sent back with less
+    should what it finds miss the target.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from datassay.market import cover_kernels
 
-    if target <= 0:
-        return np.empty(0, np.intp), 0.0
-    by, per = 1e6 / target, 1e6 / cost.sum()
-    found = milp(
-        cost * per,
-        constraints=LinearConstraint(worth[None] * by, lb=1e6),
-        integrality=np.ones(len(cost)),
-        bounds=Bounds(0, 1),
-        options={"time_limit": max_seconds, "mip_rel_gap": 0.0},
-    )
-    bound = getattr(found, "mip_dual_bound", None)
-    proven = -math.inf if bound is None else bound / per
-    return (np.empty(0, np.intp), proven) if found.x is None else (np.flatnonzero(found.x > 0.5), proven)
+    out = rows[::-1]
+    b = len(rows) - 1 - last  # records left out by the relaxation, but for the one bought in part
+    bought = rows[: last + 1]
+    start = math.fsum(cost[bought])
+    swapped = _best_swap(bought, out[:b], worth, cost, target)
+    known = min((greedy, swapped), key=lambda cover: math.fsum(cost[cover]))
+    room = math.fsum(worth[bought]) - target + 1e-14 * math.fsum(worth[rows])
+    for _ in range(20):
+        flips = np.zeros(len(out), np.bool_)
+        saved = start - math.fsum(cost[known])
+        taken, proven = cover_kernels.search_core(
+            cost[out], worth[out], b, room, saved, SURE * start, MOST_STATES, MOST_NODES, flips
+        )
+        chosen = out[(np.arange(len(out)) >= b) ^ flips] if taken > -math.inf else known
+        if math.fsum(worth[chosen]) >= target:
+            return chosen, bool(proven)
+        room = math.nextafter(taken, -math.inf)
+    return known, False
+
+
+def _best_swap(
+    bought: NDArray[np.intp], out: NDArray[np.intp], worth: Floats, cost: Floats, target: float
+) -> NDArray[np.intp]:
+    """The cover that the best exchange makes: one record less, for one of those left out or for none."""
+    room = math.fsum(worth[bought]) - target
+    order = bought[np.argsort(worth[bought], kind="stable")]
+    dearest = np.maximum.accumulate(cost[order])
+    taken = np.concatenate([[0.0], worth[out]])  # none, or one of these comes in
+    paid = np.concatenate([[0.0], cost[out]])
+    upto = np.searchsorted(worth[order], room + taken, side="right")
+    saved = np.where(upto > 0, dearest[np.maximum(upto, 1) - 1], 0.0) - paid
+    best = int(saved.argmax())
+    if saved[best] <= 0:
+        return bought
+    goes = order[int(cost[order[: upto[best]]].argmax())]
+    kept = bought[bought != goes]
+    cover = kept if best == 0 else np.append(kept, out[best - 1])
+    return cover if math.fsum(worth[cover]) >= target else bought
+
+
+def _markup(worth: Floats, theta: float, gamma: float) -> float:
+    """The privacy cost of all records for sale, as a part of their value."""
+    sold = worth[worth > 0]
+    return float(gamma * (sold**theta).sum() / sold.sum())
 
 
 def _payments(chosen: NDArray[np.intp], cost: Floats, n: int) -> Floats:
@@ -436,9 +463,10 @@ class PriceSearch:
 
     Attributes
     ----------
-    theta, gamma, cost, greedy_cost, bought, inclusiveness, gini, proven
-        One entry for every pair: what the best response costs and what the greedy cover would, how many records it
-        buys, the share of owners paid, the Gini coefficient of payments, and whether the optimum was proven.
+    theta, gamma, markup, cost, greedy_cost, bought, inclusiveness, gini, proven
+        One entry for every pair: the privacy cost of all records for sale as a part of their value (``markup``), what
+        the best response costs and what the greedy cover would, how many records it buys, the share of owners paid, the
+        Gini coefficient of payments, and whether the optimum was proven.
     sold
         Whether the consumer buys at all: the best response is within ``budget``.
     target, budget
@@ -447,6 +475,7 @@ class PriceSearch:
 
     theta: Floats
     gamma: Floats
+    markup: Floats
     cost: Floats
     greedy_cost: Floats
     bought: NDArray[np.int64]
@@ -492,20 +521,24 @@ class PriceSearch:
             return f"{lines[0]}\nNothing is sold: the cheapest cover costs {self.cost.min():.6g}."
         for name, row in (("Highest revenue", self.best), ("Most owners paid", self.most_inclusive)):
             lines.append(
-                f"{name}: θ = {self.theta[row]:g}, γ = {self.gamma[row]:g}: {self.cost[row]:.6g} for "
+                f"{name}: θ = {self.theta[row]:g}, γ = {self.gamma[row]:.6g}: {self.cost[row]:.6g} for "
                 f"{self.bought[row]:,} records, {self.inclusiveness[row]:.1%} of the owners, Gini {self.gini[row]:.3f}."
             )
         return "\n".join(lines)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the share of owners paid against θ, a line for each γ; returns the axes."""
+        """Draw the share of owners paid against θ, a line for each markup; returns the axes."""
         if ax is None:
             ax = new_axes(6, 4)
         check_axes(ax)
-        for one in np.unique(self.gamma):
-            rows = np.flatnonzero(self.gamma == one)
+        every = len(self) // len(np.unique(self.theta))
+        for at in range(every):
+            rows = np.arange(at, len(self), every)
             rows = rows[np.argsort(self.theta[rows])]
-            ax.plot(self.theta[rows], self.inclusiveness[rows], marker="o", markersize=3, label=f"γ = {one:g}")
+            name = (
+                f"markup {self.markup[rows[0]]:.3g}" if np.ptp(self.markup[rows]) < 1e-9 else f"γ = {self.gamma[at]:g}"
+            )
+            ax.plot(self.theta[rows], self.inclusiveness[rows], marker="o", markersize=3, label=name)
         ax.axvline(1, color="black", linewidth=0.8, linestyle="dashed")
         ax.set_xlabel("θ")
         ax.set_ylabel("share of owners paid")
@@ -515,11 +548,8 @@ class PriceSearch:
         return ax
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "theta": self.theta, "gamma": self.gamma, "cost": self.cost, "greedy_cost": self.greedy_cost,
-            "bought": self.bought, "inclusiveness": self.inclusiveness, "gini": self.gini, "proven": self.proven,
-            "sold": self.sold,
-        }  # fmt: skip
+        names = ("theta", "gamma", "markup", "cost", "greedy_cost", "bought", "inclusiveness", "gini", "proven", "sold")
+        return {name: getattr(self, name) for name in names}
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """The search as a data frame, one row for each pair."""
@@ -549,10 +579,10 @@ def search_prices(
     *,
     share: float | None = None,
     thetas: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0),
-    gammas: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
+    markups: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
+    gammas: Sequence[float] | None = None,
     budget: float | None = None,
     ids: object | None = None,
-    max_seconds: float = 10.0,
     progress: Progress = None,
 ) -> PriceSearch:
     """The owner's side: what the consumer's best response costs, and whom it pays, at every θ and γ.
@@ -566,39 +596,48 @@ def search_prices(
         As in :func:`price`.
     target, share
         The value that the consumer wants, or its share of all value for sale.
-    thetas, gammas
+    thetas
         What to try.
+    markups, gammas
+        How large the privacy cost is: as a part of the value of everything for sale, Σ γ φ^θ = markup · Σ φ, which
+        means the same at every θ; or γ itself. Values are small numbers: for θ > 1, γ = 1 adds next to nothing to them.
     budget
         The most that the consumer would pay; None for anything.
-    max_seconds
-        For each best response; ``proven`` says where it was not enough.
     progress
         A callback or True for a bar.
 
     Examples
     --------
     >>> import datassay as da
-    >>> search = da.search_prices([0.5, 0.3, 0.2, -0.1], 0.5, thetas=[0.5, 2.0], gammas=[1.0])
+    >>> search = da.search_prices([0.5, 0.3, 0.2, -0.1], 0.5, thetas=[0.5, 2.0], markups=[1.0])
     >>> search.bought.tolist()
     [1, 2]
     """
     _checks.not_one_string("thetas", thetas, "numbers")
     _checks.not_one_string("gammas", gammas, "numbers")
-    if not len(thetas) or not len(gammas):
-        raise InputError("thetas and gammas must each have a number at least")
+    _checks.not_one_string("markups", markups, "numbers")
+    if not len(thetas) or not len(markups if gammas is None else gammas):
+        raise InputError("there must be a number at least in each of thetas and markups (or gammas)")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)
     worth, names, method, _, _ = _worth(values, ids)
     wanted = _target(target, share, math.fsum(worth[worth > 0]))
-    pairs = [(theta, gamma) for theta in thetas for gamma in gammas]
+    thetas = [_checks.number("thetas", theta, at_least=0) for theta in thetas]
+    if gammas is None:
+        sold = worth[worth > 0]
+        each = [_checks.number("markups", markup, at_least=0) for markup in markups]
+        pairs = [(theta, part * float(sold.sum() / (sold**theta).sum())) for theta in thetas for part in each]
+    else:
+        pairs = [(theta, _checks.number("gammas", gamma, at_least=0)) for theta in thetas for gamma in gammas]
     found = []
     with Bar(progress, len(pairs), "prices") as report:
         for theta, gamma in pairs:
-            found.append(price(worth, theta, gamma, ids=names).buy(wanted, max_seconds=max_seconds))
+            found.append(price(worth, theta, gamma, ids=names).buy(wanted))
             report(1)
     return PriceSearch(
         theta=np.array([theta for theta, _ in pairs], np.float64),
         gamma=np.array([gamma for _, gamma in pairs], np.float64),
+        markup=np.array([_markup(worth, *pair) for pair in pairs]),
         cost=np.array([bought.cost for bought in found]),
         greedy_cost=np.array([bought.greedy_cost for bought in found]),
         bought=np.array([len(bought) for bought in found], np.int64),

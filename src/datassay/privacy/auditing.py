@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
+from datassay.privacy.guarantee import NEIGHBOURS, Neighbours, Relation
 from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
+from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
 from datassay.privacy.statistics import ReleaseKind
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 Outputs = NDArray[np.float64]
 Mechanism = Callable[[object, int], object]
-RELEASES = ("private_tknn_shapley", "private_knn_shapley", "private_layered_shapley")
+RELEASES = ("private_tknn_shapley", "private_knn_shapley", "private_layered_shapley", "noisy_records")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Audit:
     mechanism: str
     epsilon: float
     delta: float
-    neighbours: Neighbours | None
+    neighbours: Relation | None
     lower_bound: float
     noise_bound: float | None
     faults: tuple[str, ...]
@@ -356,7 +357,8 @@ def audit(
     ----------
     mechanism
         One of datassay's own: ``"private_tknn_shapley"``, ``"private_knn_shapley"``, ``"private_layered_shapley"``
-        (for which ``neighbours`` is ``replace``), or a kind of noise (``"gaussian"``, ``"discrete gaussian"``,
+        (for which ``neighbours`` is ``replace``), ``"noisy_records"`` (what :func:`datassay.disclosure_game` gives out:
+        a copy of a record, here with four features), or a kind of noise (``"gaussian"``, ``"discrete gaussian"``,
         ``"laplace"``, ``"discrete laplace"``), played on its worst pair of data sets through the public function.
         Or a function ``mechanism(data, trials)`` of yours that returns that many independent releases, one row each;
         then give the neighbouring data sets ``first`` and ``second``.
@@ -391,6 +393,7 @@ def audit(
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     checks: list[str] = []
     parts = 1
+    relation: Relation | None
     if callable(mechanism):
         if first is None and second is None:
             raise InputError("give the two neighbouring data sets that the mechanism is to be played on")
@@ -420,6 +423,11 @@ def audit(
             parts = 2
             games, claimed, faults = _layered_games(epsilon, trials, (1 - confidence) / parts)
             checks += [*faults, *_design_faults()]
+        elif mechanism == "noisy_records":
+            if sampling < 1:
+                raise InputError("noisy_records claims nothing from sampling: leave it at 1")
+            relation = "replace-features"
+            games, claimed = _record_games(epsilon, trials)
         else:
             cost = calibrate(mechanism, epsilon, delta)  # type: ignore[arg-type]
             half = (trials or 10_000) // 2
@@ -453,6 +461,25 @@ def audit(
         found.true_positives,
         tuple(claimed),
     )
+
+
+def _record_games(epsilon: float, trials: int | None) -> "_Games":
+    """Copies of the two records farthest from each other, in all features at once and in one of them.
+
+    Bounds differ from feature to feature, so that noise of one width for all would show.
+    """
+    d, half = 4, (trials or 10_000) // 4
+    mechanism = NoisyRecords([0.0, -1.0, 5.0, 0.0], [1.0, 1.0, 5.5, 100.0], epsilon / d)
+    ends = mechanism.low, mechanism.high
+    games = {}
+    for name, moved in (("all features", [True] * d), ("one feature", [False, False, True, False])):
+        drawn = []
+        for end in ends[::-1]:
+            record = np.where(moved, end, mechanism.low)
+            copies = mechanism.release(mechanism.to_unit(np.tile(record, (half, 1))), n_jobs=-1)
+            drawn.append((copies - mechanism.low) / mechanism.width)
+        games[name] = _in_turns(drawn[0], drawn[1], (np.asarray(moved, np.float64),))
+    return games, [Cost("laplace", d / epsilon, count=d, neighbours="replace")]
 
 
 def _sample_faults(chance: float, release: ReleaseKind, error: float) -> list[str]:

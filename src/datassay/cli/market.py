@@ -1,0 +1,397 @@
+"""``datassay market``: price records, play the disclosure game, and search for its equilibrium."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datassay._errors import InputError
+from datassay.cli.options import (
+    CategoricalOption,
+    IgnoreOption,
+    JobsOption,
+    LabelOption,
+    MemoryOption,
+    Metric,
+    Missing,
+    QuietOption,
+    Scale,
+    Text,
+    TextOption,
+    check_applies,
+    check_jobs,
+    draw,
+    number_list,
+    open_ledger,
+    public_tables,
+    reading_options,
+    refuse_inputs,
+)
+
+if TYPE_CHECKING:
+    from datassay.market import Disclosure
+    from datassay.results import Values
+
+app = typer.Typer(
+    help="Trade records: price them, play the disclosure game, search for its equilibrium.", no_args_is_help=True
+)
+
+
+class Strategy(StrEnum):
+    """How the consumer chooses what to query."""
+
+    RANDOM = "random"
+    SHAPLEY = "shapley"
+    SHAPLEY_COMMIT = "shapley-commit"
+    UCB = "ucb"
+
+
+class Utility(StrEnum):
+    """What the consumer's classifier is judged by."""
+
+    VOTES = "votes"
+    ACCURACY = "accuracy"
+
+
+class Unseen(StrEnum):
+    """Where the bandit's model has records that were never queried."""
+
+    ORIGIN = "origin"
+    ABSENT = "absent"
+
+
+class Trajectory(StrEnum):
+    """What to draw of a game."""
+
+    UTILITY = "utility"
+    GINI = "gini"
+    SPEARMAN = "spearman"
+    ERROR = "error"
+    SPENDING = "spending"
+
+
+class Measure(StrEnum):
+    """What to draw of a search."""
+
+    REACHED = "reached"
+    GINI = "gini"
+    BUDGET = "budget"
+    UTILITY = "utility"
+    INCLUSIVENESS = "inclusiveness"
+    SPEARMAN = "spearman"
+
+
+DataArgument = Annotated[
+    str, typer.Argument(help="The owner's records: a CSV or Parquet file, or the name of a data set.")
+]
+ValidationOption = Annotated[
+    Path | None, typer.Option(help="File of the consumer's validation records, with the same columns.")
+]
+SplitOption = Annotated[
+    float | None, typer.Option(help="Share of DATA that is the owner's; the rest validates (to try it out).")
+]
+KOption = Annotated[int, typer.Option("--k", "-k", help="Neighbours of the consumer's classifier.", min=1)]
+MetricOption = Annotated[Metric, typer.Option(help="Distance.")]
+UtilityOption = Annotated[Utility, typer.Option(help="Mean share of right votes, or accuracy of the majority.")]
+TargetOption = Annotated[
+    float | None, typer.Option(help="Utility at which the consumer stops; that of the records as they are if left out.")
+]
+BoundsOption = Annotated[
+    str,
+    typer.Option(
+        help="Bounds of features, after scaling: 'validation' (range of the validation records), LOW,HIGH, or 'data' "
+        "(range of the records, as published: it leaks)."
+    ),
+]
+IdOption = Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")]
+MissingOption = Annotated[
+    Missing, typer.Option(help="Missing values: fill in the validation median or a category, or refuse.")
+]
+ScaleOption = Annotated[Scale, typer.Option(help="How numbers are scaled, fitted on validation records.")]
+
+
+@app.command()
+def price(
+    values: Annotated[
+        Path, typer.Argument(help="Values of records, as `datassay value -o` writes them: .parquet or .json.")
+    ],
+    theta: Annotated[float, typer.Option(help="How the privacy cost grows with value.")] = 2.0,
+    gamma: Annotated[float, typer.Option(help="How large the privacy cost is.")] = 1.0,
+    target: Annotated[float | None, typer.Option(help="Value that a consumer wants: show what they would buy.")] = None,
+    share: Annotated[float | None, typer.Option(help="The same, as a share of all value for sale.")] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Try many θ and γ: what would the consumer pay, and whom?")
+    ] = False,
+    thetas: Annotated[str, typer.Option(help="For --search: θ to try.")] = "0,0.5,1,1.5,2,3",
+    markups: Annotated[
+        str, typer.Option(help="For --search: privacy costs to try, as parts of the value of all records for sale.")
+    ] = "0,0.5,1,2",
+    budget: Annotated[float | None, typer.Option(help="For --search: the most that the consumer would pay.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write prices (or the search): .parquet, .csv or .json.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw price against value (or whom the search pays): .svg, .png or .pdf.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Price records at p = φ + γ φ^θ, and tell what a consumer would buy to reach a target.
+
+    Only records of positive value are for sale. The cover is the cheapest there is; a greedy one stands beside it.
+
+    Examples:
+      datassay value people.csv --label income -o values.parquet
+
+      datassay market price values.parquet --theta 2 --share 0.8 -o prices.parquet
+
+      datassay market price values.parquet --search --share 0.8
+    """
+    import datassay as da
+
+    _check_written(output, plot, [], [str(values)])
+    worth: Values = da.load_result(values)
+    if (target is None) == (share is None) and (search or target is not None):
+        raise InputError("name one of --target (in units of value) and --share (of all value for sale)")
+    if budget is not None and not search:
+        raise InputError("--budget belongs to --search")
+    result: Any
+    if search:
+        result = da.search_prices(
+            worth, target, share=share, thetas=number_list("--thetas", thetas),
+            markups=number_list("--markups", markups), budget=budget, progress=not quiet and sys.stderr.isatty(),
+        )  # fmt: skip
+        told = [result.summary()]
+    else:
+        result = da.price(worth, theta, gamma)
+        told = [result.summary()]
+        if target is not None or share is not None:
+            told.append(result.buy(target, share=share).summary())
+    if output is not None:
+        result.save(output)
+    draw(result.plot, plot, 6, 4)
+    _tell(quiet, told, [output, plot])
+
+
+@app.command()
+def play(
+    data: DataArgument,
+    label: LabelOption = None,
+    validation: ValidationOption = None,
+    split: SplitOption = None,
+    strategy: Annotated[Strategy, typer.Option("--strategy", "-s", help="How the consumer chooses.")] = Strategy.UCB,
+    epsilon: Annotated[float, typer.Option(help="ε a feature and query; a query costs it for every feature.")] = 1.0,
+    t_max: Annotated[int, typer.Option(help="Queries that each record can be asked.", min=0)] = 50,
+    target: TargetOption = None,
+    k: KOption = 5,
+    metric: MetricOption = Metric.EUCLIDEAN,
+    utility: UtilityOption = Utility.VOTES,
+    bounds: BoundsOption = "validation",
+    share: Annotated[
+        float | None, typer.Option(help="For random, shapley, shapley-commit: share of the records to use (0.6).")
+    ] = None,
+    bootstrap: Annotated[
+        int | None, typer.Option(help="For shapley-commit: rounds before committing (10).", min=1)
+    ] = None,
+    exploration: Annotated[float | None, typer.Option(help="For ucb: how much to explore, c (0.1).")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="For ucb: how fast Q follows rewards, α (0.1).")] = None,
+    unseen: Annotated[
+        Unseen | None, typer.Option(help="For ucb: records never queried are at the origin (as published), or absent.")
+    ] = None,
+    max_queries: Annotated[int | None, typer.Option(help="End the game after so many queries.", min=0)] = None,
+    for_real: Annotated[
+        bool,
+        typer.Option(
+            "--for-real", help="Noise that may be released, from OpenDP. Without it the game is a rehearsal (--seed)."
+        ),
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="With --for-real: file that records every query and refuses to overspend.")
+    ] = None,
+    budget_epsilon: Annotated[
+        float | None, typer.Option(help="ε of a new ledger; a record can cost t_max × features × ε.")
+    ] = None,
+    leakage: Annotated[
+        bool, typer.Option("--leakage", help="Attack a 1-NN of the records and one of the centres by LiRA.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of a rehearsal, of --split and of --leakage.")] = 0,
+    id: IdOption = None,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.REFUSE,
+    missing: MissingOption = Missing.IMPUTE,
+    scale: ScaleOption = Scale.STANDARD,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the owner's view of the game: .parquet, .json or .csv."),
+    ] = None,
+    consumer: Annotated[
+        Path | None, typer.Option(help="Write what the consumer may see, centres included: .parquet, .json or .csv.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the game: .svg, .png or .pdf.")] = None,
+    what: Annotated[Trajectory, typer.Option(help="What to draw.")] = Trajectory.UTILITY,
+    jobs: JobsOption = -1,
+    memory: MemoryOption = 512,
+    quiet: QuietOption = False,
+) -> None:
+    """Play the disclosure game: an owner gives out noisy copies of records, a consumer averages them.
+
+    Each query of a record returns it with Laplace noise on every feature, at most --t-max times. The consumer trains
+    nearest neighbours on the averages until they are good enough on its validation records.
+
+    Examples:
+      datassay market play people.csv --validation ours.csv --label income --strategy shapley --target 0.7
+
+      datassay market play census --split 0.8 --epsilon 2 --t-max 20 --plot game.svg
+
+      datassay market play people.csv --validation ours.csv --label income --target 0.7 --bounds=-3,3 --for-real \
+--ledger market.ledger --budget-epsilon 500
+    """
+    import datassay as da
+
+    check_jobs(jobs)
+    _check_written(output, plot, [consumer, ledger], [data, None if validation is None else str(validation)])
+    given: dict[str, Any] = {
+        "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
+        "unseen": unseen,
+    }  # fmt: skip
+    check_applies(strategy, given, APPLIES[strategy])
+    if ledger is not None and not for_real:
+        raise InputError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
+    if for_real and target is None:
+        raise InputError("a game for real needs --target: the one computed from the records would tell about them")
+    reading = reading_options(ignore, categorical, text, missing, scale)
+    records, ours = public_tables(data, validation, split, seed, label, id, reading)
+    progress = not quiet and sys.stderr.isatty()
+    run: dict[str, Any] = {"n_jobs": jobs, "memory": memory * 2**20, "progress": progress}
+    new = ledger is not None and not ledger.exists()
+    book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
+    try:
+        game: Disclosure = da.disclosure_game(
+            records, None, ours, None, strategy.value, epsilon, t_max, target, k=k, metric=metric.value,
+            utility=utility.value, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
+            seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
+            **run,
+        )  # fmt: skip
+    except InputError:
+        if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
+            book.path.unlink(missing_ok=True)
+        raise
+    told = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()]
+    if leakage:
+        told.append(da.disclosure_leakage(records, None, game, seed=seed, **run).summary())
+    if book is not None:
+        told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
+    if output is not None:
+        game.save(output)
+    if consumer is not None:
+        game.for_consumer().save(consumer)
+    draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
+    _tell(quiet, told, [output, consumer, plot])
+
+
+APPLIES = {
+    Strategy.RANDOM: {"share"},
+    Strategy.SHAPLEY: {"share"},
+    Strategy.SHAPLEY_COMMIT: {"share", "bootstrap"},
+    Strategy.UCB: {"exploration", "learning_rate", "unseen"},
+}
+
+
+@app.command()
+def search(
+    data: DataArgument,
+    label: LabelOption = None,
+    validation: ValidationOption = None,
+    split: SplitOption = None,
+    epsilons: Annotated[str, typer.Option(help="ε a feature and query to try, separated by commas.")] = "1",
+    t_maxes: Annotated[str, typer.Option(help="Queries a record to try.")] = "10,20,50",
+    explorations: Annotated[str, typer.Option(help="Explorations c of the bandit to try.")] = "0,0.001,0.01,0.1",
+    repeats: Annotated[int, typer.Option(help="Games at each setting.", min=1)] = 3,
+    target: TargetOption = None,
+    k: KOption = 5,
+    metric: MetricOption = Metric.EUCLIDEAN,
+    utility: UtilityOption = Utility.VOTES,
+    bounds: BoundsOption = "validation",
+    learning_rate: Annotated[float, typer.Option(help="How fast Q follows rewards, α.")] = 0.1,
+    unseen: Annotated[Unseen, typer.Option(help="Where records are that were never queried.")] = Unseen.ORIGIN,
+    resume: Annotated[
+        Path | None, typer.Option(help="File that keeps every game; a search cut short goes on from it.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the games, and of --split.")] = 0,
+    id: IdOption = None,
+    ignore: IgnoreOption = "",
+    categorical: CategoricalOption = "",
+    text: TextOption = Text.REFUSE,
+    missing: MissingOption = Missing.IMPUTE,
+    scale: ScaleOption = Scale.STANDARD,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write every game: .parquet, .json or .csv.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw a map: .svg, .png or .pdf.")] = None,
+    what: Annotated[Measure, typer.Option(help="What to draw.")] = Measure.REACHED,
+    jobs: JobsOption = -1,
+    memory: MemoryOption = 512,
+    quiet: QuietOption = False,
+) -> None:
+    """Rehearse the disclosure game at every ε and T_max of the owner and every exploration of the consumer.
+
+    Examples:
+      datassay market search people.csv --validation ours.csv --label income --resume games.jsonl --plot success.svg
+
+      datassay market search census --split 0.9 --t-maxes 2,5,10 --repeats 2
+    """
+    import datassay as da
+
+    check_jobs(jobs)
+    _check_written(output, plot, [resume], [data, None if validation is None else str(validation)])
+    tried = number_list("--t-maxes", t_maxes)
+    if any(number != int(number) for number in tried):
+        raise InputError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
+    budgets = [int(number) for number in tried]
+    each = number_list("--epsilons", epsilons)
+    if plot is not None and len(each) > 1:
+        raise InputError("a map is of one ε: name one in --epsilons, or leave out --plot")
+    reading = reading_options(ignore, categorical, text, missing, scale)
+    records, ours = public_tables(data, validation, split, seed, label, id, reading)
+    found = da.search_equilibrium(
+        records, None, ours, None, each, budgets, number_list("--explorations", explorations), target, repeats=repeats,
+        k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds), learning_rate=learning_rate,
+        unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs, memory=memory * 2**20,
+        progress=not quiet and sys.stderr.isatty(),
+    )  # fmt: skip
+    if output is not None:
+        found.save(output)
+    draw(lambda axes: found.plot(what.value, None, axes), plot, 6, 4.5)
+    _tell(quiet, [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()], [output, plot])
+
+
+def _check_written(output: Path | None, plot: Path | None, also: list[Path | None], read: list[str | None]) -> None:
+    from datassay import results
+
+    if output is not None:
+        results.check_output(output)
+    if plot is not None:
+        results.check_figure(plot)
+    refuse_inputs([output, plot, *also], read)
+
+
+def _bounds(text: str) -> Any:
+    if text in ("validation", "data"):
+        return text
+    try:
+        low, high = number_list("--bounds", text)
+    except (InputError, ValueError):
+        raise InputError(f"--bounds must be validation, data, or two numbers LOW,HIGH; got {text!r}") from None
+    return low, high
+
+
+def _tell(quiet: bool, told: list[str], written: list[Path | None]) -> None:
+    if quiet:
+        return
+    for text in told:
+        typer.echo(text)
+    for path in written:
+        if path is not None:
+            typer.echo(f"Written: {path}")
