@@ -24,6 +24,7 @@ HONEST = [
     dict(mechanism="private_tknn_shapley", release="paper", trials=2000),
     dict(mechanism="private_knn_shapley", k=3, trials=2000),
     dict(mechanism="private_knn_shapley", k=1, sampling=0.5, trials=800),
+    dict(mechanism="noisy_records", trials=4000),
 ]
 
 
@@ -267,3 +268,33 @@ def test_noise_far_above_the_claim_gives_no_bound():
 def test_two_data_sets_are_needed():
     with pytest.raises(da.InputError, match="give the two neighbouring data sets"):
         da.audit(lambda data, trials: np.zeros(trials))
+
+
+class TestNoisyRecords:
+    """What the disclosure game gives out."""
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda noise, width: noise / 2,
+            lambda noise, width: noise / 4,  # the whole ε for each of the four features
+            lambda noise, width: noise / width * width.min(),  # one width for all features
+            lambda noise, width: noise[:, :1] / width[0] * width,  # one noise for all features
+        ],
+        ids=["halved", "not shared among features", "one width", "one noise"],
+    )
+    def test_sabotage_is_caught(self, spoil, monkeypatch):
+        from datassay.privacy import NoisyRecords
+
+        honest = NoisyRecords.release
+
+        def release(self, unit, n_jobs=1):
+            record = self.from_unit(unit)
+            return record + spoil(honest(self, unit, n_jobs) - record, self.width)
+
+        monkeypatch.setattr(NoisyRecords, "release", release)
+        assert da.audit("noisy_records", epsilon=4.0, delta=DELTA, trials=8000).refuted
+
+    def test_it_has_no_samples(self):
+        with pytest.raises(da.InputError, match="claims nothing from sampling"):
+            da.audit("noisy_records", sampling=0.5)

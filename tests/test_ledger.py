@@ -17,6 +17,14 @@ def spend(ledger, request="q", costs=(COST,)):
     return ledger.spend("data", request, costs, "noisy counts", "public")
 
 
+def version(path):
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("PRAGMA user_version").fetchone()[0]
+    finally:
+        connection.close()
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "market.ledger"
@@ -193,3 +201,107 @@ def test_a_process_killed_at_any_moment_never_has_noise_that_was_not_paid_for(pa
     assert len(ledger.releases()) == lines >= noise
     assert (ledger.spent() > 0) == (lines > 0)
     spend(ledger, "after")  # the ledger is as good as before
+
+
+class TestDisclosures:
+    """Single records, each with an account: parallel composition within a data set, sums across."""
+
+    def ledger(self, path, epsilon=10.0):
+        return Ledger(path, epsilon=epsilon, delta=1e-5, neighbours="replace-features")
+
+    def test_a_data_set_costs_what_its_record_most_asked_for_has_spent(self, path):
+        ledger = self.ledger(path)
+        number = ledger.open_disclosure("data", "noisy copies")
+        assert ledger.spent() == 0
+        ledger.charge(number, ["a", "b", "c"], 1.5)
+        ledger.charge(number, ["b"], 1.5)
+        assert ledger.spent() == 3.0
+        told = ledger.disclosures()[number]
+        assert (told.queries, told.records, told.total, told.most) == (4, 3, 6.0, 3.0)
+        # The same people again, in another game: their accounts go on. Other people may be the same: they are added.
+        again = ledger.open_disclosure("data", "noisy copies")
+        ledger.charge(again, ["a"], 4.0)
+        assert ledger.spent() == 5.5
+        other = ledger.open_disclosure("newer data", "noisy copies")
+        ledger.charge(other, ["a"], 2.0)
+        assert ledger.spent() == 7.5
+        assert Ledger(path).spent() == 7.5
+
+    def test_disclosures_add_to_other_releases(self, path):
+        ledger = self.ledger(path)
+        cost = Cost("gaussian", 20.0, neighbours="replace")  # whoever may replace a record may replace its features
+        spend(ledger, costs=[cost])
+        ledger.charge(ledger.open_disclosure("data", "noisy copies"), ["a"], 2.0)
+        assert ledger.spent() == total_epsilon([cost], 1e-5) + 2.0
+        with pytest.raises(BudgetExceededError):
+            spend(ledger, "much", [Cost("gaussian", 0.4, neighbours="replace")])
+        with pytest.raises(InputError, match="accounted for neighbours='add-remove'"):
+            spend(ledger, "other")
+
+    def test_all_queries_of_a_charge_or_none(self, path):
+        ledger = self.ledger(path, 3.0)
+        number = ledger.open_disclosure("data", "noisy copies")
+        ledger.charge(number, ["a"], 2.0)
+        with pytest.raises(BudgetExceededError, match="this query: it would bring ε from 2 to 4"):
+            ledger.charge(number, ["b", "a"], 2.0)
+        assert ledger.disclosures()[number].queries == 1
+        ledger.charge(number, ["b"], 2.0)
+        assert ledger.spent() == 2.0
+
+    def test_the_whole_budget_in_small_sums(self, path):
+        ledger = self.ledger(path, 0.3)
+        number = ledger.open_disclosure("data", "noisy copies")
+        for _ in range(3):
+            ledger.charge(number, ["a"], 0.1)
+        with pytest.raises(BudgetExceededError):
+            ledger.charge(number, ["a"], 1e-6)
+        assert ledger.disclosures()[number].total == 0.1 * 3
+
+    def test_what_is_closed_stays_closed(self, path):
+        ledger = self.ledger(path)
+        number = ledger.open_disclosure("data", "noisy copies")
+        ledger.complete(number, "{}")
+        for wrong in (number, 99):
+            with pytest.raises(InputError, match=f"no open disclosure number {wrong}"):
+                ledger.charge(wrong, ["a"], 1.0)
+        with pytest.raises(InputError, match="once at a time"):
+            ledger.charge(ledger.open_disclosure("data", "more"), ["a", "a"], 1.0)
+        with pytest.raises(InputError, match="epsilon"):
+            ledger.charge(number, ["a"], 0.0)
+
+    def test_ids_are_not_told(self, path):
+        ledger = self.ledger(path)
+        ledger.charge(ledger.open_disclosure("data", "noisy copies"), ["someone@example.org"], 1.0)
+        assert b"someone" not in path.read_bytes()
+        told = json.dumps(ledger.to_dict())
+        assert "someone" not in told
+        assert json.loads(told)["disclosures"]["1"] == {"queries": 1, "records": 1, "total": 1.0, "most": 1.0}
+
+    def test_a_ledger_of_whole_records_gives_out_none(self, path):
+        ledger = Ledger(path, epsilon=1.0, delta=1e-5, neighbours="replace")
+        with pytest.raises(InputError, match="made with neighbours='replace-features'"):
+            ledger.open_disclosure("data", "noisy copies")
+        assert ledger.disclosures() == {}
+
+    def test_readers_that_do_not_know_accounts_are_kept_out(self, path):
+        ledger = self.ledger(path)
+        assert version(path) == 1
+        ledger.open_disclosure("data", "noisy copies")
+        assert version(path) == 2
+
+    def test_many_processes_never_overspend_an_account(self, path):
+        ledger = self.ledger(path, 5.0)
+        number = ledger.open_disclosure("data", "noisy copies")
+        code = (
+            "import sys\nfrom datassay.privacy import BudgetExceededError, Ledger\n"
+            "ledger = Ledger(sys.argv[1])\n"
+            "for i in range(10):\n"
+            "    try:\n        ledger.charge(int(sys.argv[2]), ['a', f'b{sys.argv[3]}-{i}'], 1.0)\n"
+            "    except BudgetExceededError:\n        pass\n"
+        )
+        racers = [
+            subprocess.Popen([sys.executable, "-c", code, str(path), str(number), str(racer)]) for racer in range(4)
+        ]
+        assert [racer.wait() for racer in racers] == [0] * 4
+        told = ledger.disclosures()[number]
+        assert (told.queries, told.most, ledger.spent()) == (10, 5.0, 5.0)  # five charges of two records each

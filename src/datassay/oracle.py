@@ -197,3 +197,78 @@ def interaction(n: int, utility: Utility, i: int, j: int) -> Fraction:
         more = utility(S | {i, j}) - utility(S | {i}) - utility(S | {j}) + utility(S)
         total += more * Fraction(1, (n - 1) * comb(n - 2, len(S)))
     return total
+
+
+def gini(amounts: Sequence[float]) -> Fraction:
+    """Half the mean absolute difference of all pairs, as a part of the mean; 0 if nobody has anything.
+
+    >>> str(gini([0, 1]))
+    '1/2'
+    """
+    exact = [Fraction(amount) for amount in amounts]
+    differences = sum((abs(a - b) for a in exact for b in exact), Fraction(0))
+    return differences / (2 * len(exact) * sum(exact)) if any(exact) else Fraction(0)
+
+
+def cheapest_cover(worth: Sequence[float], price: Sequence[float], target: float) -> frozenset[int] | None:
+    """SPEC §9: of all sets of records of positive worth whose worth adds up to the target, the cheapest; None if none.
+
+    >>> sorted(cheapest_cover([0.5, 0.25, 0.25], [3.0, 1.0, 1.0], 0.5))
+    [1, 2]
+    """
+    sold = [i for i in range(len(worth)) if worth[i] > 0]
+    if len(sold) > LARGEST_GAME:
+        raise ValueError(f"at most {LARGEST_GAME} records can be enumerated, got {len(sold)}")
+    covers = [S for S in _coalitions(sold) if fsum(worth[i] for i in S) >= target]
+    return min(covers, key=lambda S: sum((Fraction(price[i]) for i in S), Fraction(0)), default=None)
+
+
+def bandit(
+    records: Sequence[Sequence[float]],
+    labels: Sequence[object],
+    validation: Sequence[tuple[Sequence[float], object]],
+    noise: Sequence[Sequence[float]],
+    k: int,
+    t_max: int,
+    target: float,
+    exploration: float,
+    rate: float,
+    small: float = 1e-6,
+) -> tuple[list[int], list[float], list[float]]:
+    """Thesis, Algorithm 2, line by line: who is queried, the utility after each query, and Q in the end.
+
+    ``noise[t]`` is what the owner adds to the record queried in step t. All centres begin at the origin, and the
+    utility is the mean share of right labels among the k nearest centres.
+
+    >>> bandit([[1.0]], ["a"], [([1.0], "a")], [[0.5]], k=1, t_max=1, target=2.0, exploration=1.0, rate=0.5)
+    ([0], [1.0], [0.0])
+    """
+    n = len(records)
+    q, count, centre = [0.0] * n, [0] * n, [[0.0] * len(records[0]) for _ in range(n)]
+
+    def utility() -> float:
+        right = 0
+        for point, label in validation:
+            far = [sum((a - b) ** 2 for a, b in zip(point, c, strict=True)) for c in centre]
+            right += sum(labels[i] == label for i in sorted(range(n), key=lambda i: (far[i], i))[:k])
+        return right / (len(validation) * min(k, n))
+
+    now, asked, utilities = utility(), [], []
+    for added in noise:
+        if now >= target or min(count) == t_max:
+            break
+        score = [
+            q[a] + exploration * (1 / (count[a] + small)) ** 0.5 * (t_max - count[a]) / t_max
+            if count[a] < t_max
+            else float("-inf")
+            for a in range(n)
+        ]
+        a = score.index(max(score))
+        seen = [x + z for x, z in zip(records[a], added, strict=True)]
+        centre[a] = [(c * count[a] + x) / (count[a] + 1) for c, x in zip(centre[a], seen, strict=True)]
+        before, now = now, utility()
+        q[a] += rate * (now - before - q[a])
+        count[a] += 1
+        asked.append(a)
+        utilities.append(now)
+    return asked, utilities, q

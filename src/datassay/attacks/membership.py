@@ -230,9 +230,7 @@ def _among_copies(game: Game, held: object, metric: str) -> Game:
     """The same game, in which records look at copies of themselves and of the others."""
     points, copies = np.asarray(game.inputs.points), as_floats("held", held)
     if copies.shape != points.shape:
-        raise InputError(
-            f"held must have a row for each record, of as many features: {points.shape}, got {copies.shape}"
-        )
+        raise InputError(f"held must have the shape of the records, {points.shape}; got {copies.shape}")
     return replace(game, space=make_space(copies, points, metric, zero_rows=True))
 
 

@@ -217,8 +217,11 @@ def public_tables(
     from datassay import _checks
     from datassay.data import column_names, missing_column, read_table
 
+    if validation is not None and split is not None:
+        raise InputError("--validation and --split cannot go together: one of them holds the public records")
     if validation is None:
-        assert split is not None
+        if split is None:
+            raise InputError("name the public validation records with --validation FILE, or try it with --split 0.9")
         _checks.number("--split", split, above=0, below=1)
         private, public = load_table(data, label, id, reading).split(split, seed=seed)
         return private, public

@@ -202,10 +202,6 @@ def private_value(
         results.check_new_folder(owners)
     public_files = [None if path is None else str(path) for path in (validation, pilot)]
     refuse_inputs([output, plot, owners, ledger], [data, *public_files])
-    if validation is not None and split is not None:
-        raise InputError("--validation and --split cannot go together: one of them holds the public records")
-    if validation is None and split is None:
-        raise InputError("name the public validation records with --validation FILE, or try it out with --split 0.9")
     check_jobs(jobs)
     kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
     reading = reading_options(ignore, categorical, text, missing, scale)

@@ -61,8 +61,8 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
 
     ``price`` and ``worth`` are sorted by price/worth, the highest first; the first ``b`` are left out to begin with,
     which leaves ``room``. Something that saves ``known`` more than that is known already, and whatever is within
-    ``slack`` of the bound is good enough. Sets ``flips`` where what is found differs from the start; returns how much of the room
-    it takes (−∞ if nothing better than what is known was found), and whether the best is proven optimal.
+    ``slack`` of the bound is good enough. Sets ``flips`` where what is found differs from the start; returns how much
+    of the room it takes (−∞ if nothing better than what is known was found), and whether the best is proven optimal.
     """
     n = price.shape[0]
     saved, given, node = np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64)

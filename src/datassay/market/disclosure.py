@@ -798,6 +798,7 @@ def _play_moves(
             spent = not (owner.remaining > 0).any() or isinstance(strategy, RandomSubset | NoisyShapley)
             outcome = ENDS[2] if left == 0 and (owner.remaining > 0).any() else ENDS[1] if spent else ENDS[3]
             break
+        cut_short = len(asked) > left
         asked = asked[:left]
         moving = moving and move.use is None
         for part in np.array_split(asked, max(1, math.ceil(len(asked) * stage.points.shape[1] * 8 / stage.run.memory))):
@@ -816,7 +817,7 @@ def _play_moves(
             if callable(use):
                 use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
             if use is not None:
-                used = _as_used(use, queries, name, step)
+                used = _as_used(use, queries, name, step, cut_short)
             utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
         outcome = ENDS[0] if utility >= target else ""
         if outcome or step % every == 0:
@@ -833,7 +834,8 @@ def _read_only(array: Floats) -> Floats:
     return seen
 
 
-def _as_used(use: object, queries: Ints, name: str, step: int) -> NDArray[np.bool_]:
+def _as_used(use: object, queries: Ints, name: str, step: int, cut_short: bool) -> NDArray[np.bool_]:
+    """Who is in the model. A move that the query limit cut short goes without those it did not come to."""
     chosen = np.atleast_1d(np.asarray(use))
     if chosen.dtype.kind not in "iu" and chosen.size:
         raise InputError(f"strategy {name}, move {step}: records to use are named by position; got {use!r}")
@@ -842,6 +844,8 @@ def _as_used(use: object, queries: Ints, name: str, step: int) -> NDArray[np.boo
         raise InputError(f"strategy {name}, move {step}: there is no record at position {chosen[unknown][0]}")
     used = np.zeros(len(queries), np.bool_)
     used[chosen.astype(np.intp)] = True
+    if cut_short:
+        return np.asarray(used & (queries > 0))
     if (used & (queries == 0)).any():
         first = int((used & (queries == 0)).argmax())
         raise InputError(f"strategy {name}, move {step}: the record at position {first} was never queried")

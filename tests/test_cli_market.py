@@ -1,0 +1,136 @@
+"""``datassay market``."""
+
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import datassay as da
+from datassay.cli import app, main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = da.census(260, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+    frame["id"] = [f"p{i:03d}" for i in frame["id"]]
+    frame.iloc[:200].to_csv("people.csv", index=False)
+    frame.iloc[200:].to_csv("ours.csv", index=False)
+    return tmp_path
+
+
+GAME = ["people.csv", "--validation", "ours.csv", "--label", "income", "--id", "id"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["market", *arguments], catch_exceptions=False)
+
+
+def complain(capsys, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["datassay", "market", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code, capsys.readouterr().err
+
+
+def test_prices_and_what_they_buy(files):
+    da.knn_shapley(da.read_table("people.csv", label="income", id="id")).save("values.parquet")
+    result = run(
+        "price", "values.parquet", "--theta", "2", "--gamma", "100", "--share", "0.5", "-o", "p.json", "--plot", "p.svg"
+    )
+    assert result.exit_code == 0
+    prices = da.load_result("p.json")
+    assert prices.buy(share=0.5).summary() in result.output
+    assert (files / "p.svg").stat().st_size > 1000
+    search = run("price", "values.parquet", "--search", "--share", "0.5", "--thetas", "0.5,2", "-o", "s.csv")
+    assert "Highest revenue" in search.output
+    assert len((files / "s.csv").read_text().splitlines()) == 9
+
+
+def test_a_rehearsal(files):
+    result = run(
+        "play", *GAME, "--strategy", "shapley", "--epsilon", "2", "--t-max", "3", "--target", "0.99", "--leakage",
+        "-o", "game.parquet", "--consumer", "theirs.parquet", "--plot", "g.svg", "--what", "spending",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    game = da.load_result("game.parquet")
+    assert game.summary() in result.output
+    assert game.seed == 0
+    assert game.queries.tolist() == [3] * 200
+    assert game.ids[0] == "p000"
+    assert "Membership by lira" in result.output
+    assert np.isnan(da.load_result("theirs.parquet").worth).all()
+    again = da.load_result("game.parquet")
+    assert again.centres.tobytes() == game.centres.tobytes()
+    assert (files / "g.svg").stat().st_size > 1000
+    assert run("play", *GAME, "--t-max", "2", "--target", "0.99", "-q").output == ""
+
+
+def test_for_real_with_a_ledger(files):
+    result = run(
+        "play", *GAME, "--strategy", "random", "--share", "0.05", "--t-max", "2", "--target", "0.99", "--for-real",
+        "--ledger", "l.ledger", "--budget-epsilon", "1000",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "NOT CERTIFIED" not in result.output
+    ledger = da.Ledger("l.ledger")
+    encoder = da.fit_encoder(da.read_table("ours.csv", label="income", id="id"), source="validation")
+    features = encoder.transform(da.read_table("people.csv", label="income", id="id"))[0].shape[1]
+    assert ledger.disclosures()[1].total == 20 * features
+    assert f"ε = {2 * features:.6g} of 1000 spent (replace-features)" in result.output
+    shown = CliRunner().invoke(app, ["ledger", "show", "l.ledger"]).output
+    assert "20 queries of 10 records" in " ".join(shown.split())
+
+
+def test_a_search_goes_on(files):
+    arguments = [
+        "search", *GAME, "--t-maxes", "1,2", "--explorations", "0,0.1", "--repeats", "1", "--resume", "games.jsonl",
+    ]  # fmt: skip
+    first = run(*arguments, "-o", "e.parquet", "--plot", "e.svg", "--what", "gini")
+    assert first.exit_code == 0
+    assert len(da.load_result("e.parquet")) == 4
+    assert "4 of 4 games were taken from" in run(*arguments).output
+    assert (files / "e.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["play", *GAME, "--epsilon", "0"], "epsilon must be a finite number above 0"),
+        (["play", *GAME, "--bootstrap", "3"], "--bootstrap does not apply to ucb"),
+        (["play", *GAME, "--strategy", "random", "--exploration", "1"], "--exploration does not apply to random"),
+        (["play", *GAME, "--ledger", "l"], "add --for-real"),
+        (["play", *GAME, "--for-real"], "needs --target"),
+        (["play", *GAME, "--for-real", "--target", "0.9", "--ledger", "l"], "give its budget with --budget-epsilon"),
+        (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers"),
+        (["play", *GAME, "-o", "people.csv"], "is an input"),
+        (["play", *GAME, "-o", "x.txt"], "must end in .parquet"),
+        (["play", "people.csv", "--label", "income"], "--validation FILE"),
+        (["play", *GAME, "--target", "2"], "target must be"),
+        (["search", *GAME, "--t-maxes", "1.5"], "--t-maxes must be whole numbers"),
+        (["search", *GAME, "--epsilons", "one"], "--epsilons must be numbers separated by commas"),
+        (["search", *GAME, "--epsilons", "1,2", "--plot", "p.svg"], "a map is of one ε"),
+        (["price", "nothing.parquet"], "there is no file"),
+        (["price", "people.csv"], "results are kept in .parquet or .json"),
+    ],
+)
+def test_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, message):
+    code, error = complain(capsys, monkeypatch, *arguments)
+    assert code == 2
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert sorted(p.name for p in files.iterdir()) == ["ours.csv", "people.csv"]
+
+
+def test_prices_need_one_target(files, capsys, monkeypatch):
+    da.knn_shapley(da.read_table("people.csv", label="income", id="id")).save("values.parquet")
+    for arguments, message in (
+        (["--search"], "name one of --target"),
+        (["--target", "0.1", "--share", "0.1"], "name one of --target"),
+        (["--budget", "1"], "--budget belongs to --search"),
+        (["--target", "99"], "out of reach"),
+    ):
+        code, error = complain(capsys, monkeypatch, "price", "values.parquet", *arguments)
+        assert code == 2
+        assert message in error

@@ -1,0 +1,761 @@
+"""The disclosure game: the moving neighbours, the bandit against Algorithm 2, budgets, strategies, guarantees."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import datassay as da
+from datassay import InputError, oracle
+from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
+from datassay.neighbors import Run
+from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
+
+ONE = Run(1, 2**26, None)
+
+
+def made(n=60, m=40, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X, X_val = rng.uniform(size=(n, d)), rng.uniform(size=(m, d))
+    return X, (X[:, 0] > 0.5).astype(int), X_val, (X_val[:, 0] > 0.5).astype(int)
+
+
+class TestMovingNeighbours:
+    """A moved point changes the utility to exactly what a new evaluation says, bit for bit."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        seed=st.integers(0, 2**32),
+        metric=st.sampled_from(["euclidean", "manhattan", "cosine"]),
+        utility=st.sampled_from(["votes", "accuracy"]),
+        unseen=st.sampled_from(["origin", "absent"]),
+        grid=st.booleans(),
+        large=st.booleans(),
+    )
+    def test_equal_to_a_new_evaluation(self, seed, metric, utility, unseen, grid, large):
+        rng = np.random.default_rng(seed)
+        n, m, d = int(rng.integers(40, 90) if large else rng.integers(1, 20)), int(rng.integers(1, 20)), 3
+        k, classes = int(rng.integers(1, 3) if large else rng.integers(1, 12)), int(rng.integers(2, 4))
+
+        def draw(*shape):  # on a grid, ties and duplicates abound
+            return rng.integers(-2, 3, shape).astype(float) if grid else rng.normal(size=shape)
+
+        codes, codes_val, X_val = rng.integers(0, classes, n), rng.integers(0, classes, m), draw(m, d)
+        X_val[:, 0] += np.abs(X_val).sum(axis=1) == 0
+        model = MovingNeighbours(
+            n, codes, X_val, codes_val, classes, k=k, metric=metric, utility=utility, unseen=unseen
+        )
+        centres, placed = np.zeros((n, d)), np.zeros(n, bool)
+        for step in range(120):
+            i = int(rng.integers(n)) if rng.random() < 0.7 else min(step, n - 1)
+            centres[i], placed[i] = draw(d), True
+            use = np.ones(n, bool) if unseen == "origin" else placed
+            anew = knn_utility(
+                centres[use], codes[use], X_val, codes_val, classes, k=k, metric=metric, utility=utility, run=ONE
+            )
+            assert model.move(i, centres[i]) == anew == model.utility
+
+    def test_thousands_of_small_moves(self):
+        """Points drift as centres do, so that lists shrink, are made anew and fill again."""
+        from datassay.market import kernels
+
+        rng = np.random.default_rng(1)
+        n, m = 300, 50
+        codes, codes_val, X_val = rng.integers(0, 2, n), rng.integers(0, 2, m), rng.normal(size=(m, 4))
+        model = MovingNeighbours(n, codes, X_val, codes_val, 2, k=5, unseen="absent")
+        centres = rng.normal(size=(n, 4))
+        for i in range(n):
+            model.move(i, centres[i])
+        shortest = n
+        for _ in range(4000):
+            i = int(rng.integers(n))
+            centres[i] = centres[i] * 1.05 if rng.random() < 0.5 else rng.normal(size=4)
+            now = model.move(i, centres[i])
+            shortest = min(shortest, int(model.state.size.min()))
+            anew = knn_utility(centres, codes, X_val, codes_val, 2, k=5, metric="euclidean", utility="votes", run=ONE)
+            assert now == anew
+        assert shortest < kernels.State(*model.state).near_d.shape[1]  # lists did shrink
+
+    def test_against_scikit_learn(self):
+        from sklearn.neighbors import KNeighborsClassifier
+
+        X, y, X_val, y_val = made(200, 80)
+        votes, accuracy = (
+            knn_utility(X, y, X_val, y_val, 2, k=7, metric="euclidean", utility=kind, run=ONE)
+            for kind in ("votes", "accuracy")
+        )
+        fitted = KNeighborsClassifier(7).fit(X, y)
+        assert votes == pytest.approx(fitted.predict_proba(X_val)[np.arange(80), y_val].mean())
+        assert accuracy == pytest.approx(fitted.score(X_val, y_val))
+
+    def test_nobody_is_a_guess(self):
+        model = MovingNeighbours(2, np.array([0, 1]), np.ones((3, 1)), np.array([0, 1, 2]), 3, k=1, unseen="absent")
+        assert model.utility == 1 / 3
+        assert knn_utility(np.empty((0, 1)), np.empty(0, int), np.ones((3, 1)), np.zeros(3, int), 3, k=1,
+                           metric="euclidean", utility="votes", run=ONE) == 1 / 3  # fmt: skip
+
+
+class TestBandit:
+    """Algorithm 2 of the thesis, against its literal transcription."""
+
+    @pytest.mark.parametrize("exploration", [0.0, 0.001, 0.05, 1.0])
+    @pytest.mark.parametrize("k", [1, 3])
+    def test_same_arms_same_utilities_same_q(self, exploration, k):
+        X, y, X_val, y_val = made(12, 15, 2, seed=k)
+        steps, t_max, epsilon = 80, 8, 4.0
+        rng = np.random.default_rng(7)
+        noise = rng.laplace(size=(steps, 2)) * (1.0 / epsilon)
+        asked, utilities, q = oracle.bandit(
+            X.tolist(), y.tolist(), list(zip(X_val.tolist(), y_val.tolist(), strict=True)), noise.tolist(), k, t_max, 2.0,
+            exploration, 0.3,
+        )  # fmt: skip
+        game = da.disclosure_game(
+            X, y, X_val, y_val, "ucb", epsilon, t_max, 1.0, k=k, bounds=(0, 1), exploration=exploration,
+            learning_rate=0.3, max_queries=steps, every=1, seed=7,
+        )  # fmt: skip
+        made_steps = game.n_queries
+        assert made_steps == steps or game.reached
+        assert np.bincount(asked[:made_steps], minlength=12).tolist() == game.queries.tolist()
+        assert game.trajectory["utility"][1:] == pytest.approx(utilities[:made_steps], abs=0)
+        if made_steps == steps:
+            assert game.scores == pytest.approx(q, abs=1e-12)
+
+    def test_the_same_bits_however_it_is_run(self):
+        data = made(80, 50)
+        games = [
+            da.disclosure_game(*data, "ucb", 1.0, 10, 0.99, bounds=(0, 1), seed=3, **how)
+            for how in ({}, {"n_jobs": 1}, {"memory": 2**15}, {"every": 7}, {"diagnostics": False})
+        ]
+        for game in games[1:]:
+            assert game.centres.tobytes() == games[0].centres.tobytes()
+            assert game.scores.tobytes() == games[0].scores.tobytes()
+            assert game.queries.tolist() == games[0].queries.tolist()
+        other = da.disclosure_game(*data, "ucb", 1.0, 10, 0.99, bounds=(0, 1), seed=4)
+        assert other.centres.tobytes() != games[0].centres.tobytes()
+
+    def test_exploration_spreads_spending(self):
+        data = made(60, 60, 8)
+        spread = [
+            np.mean([
+                da.disclosure_game(*data, "ucb", 1.0, 50, 1.0, bounds=(0, 1), exploration=c, max_queries=900, seed=s).gini
+                for s in range(5)
+            ])
+            for c in (0.0, 0.001, 0.1)
+        ]  # fmt: skip
+        assert spread[0] > spread[1] > spread[2]
+
+    def test_absent_or_at_the_origin(self):
+        data = made(30, 20)
+        absent = da.disclosure_game(*data, "ucb", 5.0, 5, 1.0, bounds=(0, 1), unseen="absent", max_queries=10, seed=0)
+        origin = da.disclosure_game(*data, "ucb", 5.0, 5, 1.0, bounds=(0, 1), max_queries=10, seed=0)
+        assert absent.used.sum() == 10
+        assert origin.used.all()
+        assert absent.trajectory["utility"][0] == 0.5  # nobody: a guess
+        assert (origin.centres[~absent.used] == 0).all()
+
+
+class TestBudgets:
+    @pytest.mark.parametrize("strategy", ["random", "shapley", "shapley-commit", "ucb"])
+    def test_no_record_is_queried_beyond_its_budget(self, strategy):
+        game = da.disclosure_game(*made(), strategy, 0.5, 4, 1.0, bounds=(0, 1), bootstrap=2, seed=0)
+        assert game.queries.max() == 4
+        assert game.outcome == "budget spent"
+        assert not game.reached
+        assert game.budget == 0.5 * game.queries.sum()
+        assert game.values.tolist() == (0.5 * game.queries).tolist()
+        assert game.values.max() <= 0.5 * 4  # B_max = T_max ε
+
+    def test_a_query_costs_epsilon_for_every_feature(self):
+        game = da.disclosure_game(*made(d=5), "random", 0.5, 4, 1.0, bounds=(0, 1), seed=0)
+        assert game.query_cost == 2.5
+        assert game.guarantee.epsilon == 10.0
+        assert game.guarantee.delta == 0
+        assert game.guarantee.neighbours == "replace-features"
+        own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=(0, 1), seed=0)
+        assert (own.epsilon, own.query_cost) == (1.0, 2.0)
+
+    def test_no_budget_at_all(self):
+        for strategy in ("ucb", "random"):
+            game = da.disclosure_game(*made(), strategy, 1.0, 0, 0.9, bounds=(0, 1), seed=0)
+            assert game.outcome == "no budget"
+            assert game.n_queries == 0
+            assert game.gini == 0
+            assert "no budget" in game.summary()
+
+    def test_a_target_out_of_reach_ends_with_the_budget(self):
+        X, _, X_val, y_val = made()
+        game = da.disclosure_game(X, np.zeros(60, int), X_val, 1 - y_val * 0, "ucb", 1.0, 3, 0.9, bounds=(0, 1), seed=0)
+        assert (game.outcome, game.n_queries, game.utility) == ("budget spent", 180, 0.0)
+
+    def test_a_target_that_is_there_from_the_start(self):
+        game = da.disclosure_game(*made(), "ucb", 1.0, 3, 1e-9, bounds=(0, 1), seed=0)
+        assert (game.outcome, game.n_queries) == ("target reached", 0)
+
+    def test_an_end_to_queries(self):
+        for strategy in ("random", "shapley", "ucb"):
+            game = da.disclosure_game(*made(), strategy, 1.0, 9, 1.0, bounds=(0, 1), max_queries=50, seed=0)
+            assert (game.outcome, game.n_queries) == ("query limit reached", 50)
+
+
+class TestStrategies:
+    def test_random_commits_to_a_share(self):
+        game = da.disclosure_game(*made(), "random", 1.0, 7, 1.0, bounds=(0, 1), share=0.25, seed=1)
+        assert sorted(set(game.queries.tolist())) == [0, 7]
+        assert (game.queries > 0).sum() == 15 == game.used.sum()
+        assert len(game.trajectory["step"]) == 8
+
+    def test_shapley_uses_the_best_centres(self):
+        X, y, X_val, y_val = made()
+        game = da.disclosure_game(X, y, X_val, y_val, "shapley", 1.0, 5, 1.0, bounds=(0, 1), share=0.5, k=3, seed=1)
+        values = da.knn_shapley(game.centres, y, X_val, y_val, k=3).values
+        assert game.scores == pytest.approx(values, abs=0)
+        assert set(np.flatnonzero(game.used)) == set(np.argsort(-values, kind="stable")[:30])
+        assert game.utility == knn_utility(
+            game.centres[game.used], y[game.used], X_val, y_val, 2, k=3, metric="euclidean", utility="votes", run=ONE
+        )
+        assert (game.queries == 5).all()
+
+    def test_commit_queries_the_chosen_alone(self):
+        game = da.disclosure_game(*made(), "shapley-commit", 1.0, 6, 1.0, bounds=(0, 1), share=0.5, bootstrap=2, seed=1)
+        assert sorted(set(game.queries.tolist())) == [2, 6]
+        assert game.queries[game.used].tolist() == [6] * 30
+
+    def test_centres_are_means_of_noisy_copies(self):
+        """By the law of large numbers: the error of a mean of t copies falls like 1/√t, as Laplace noise says."""
+        X, y, X_val, y_val = made(300, 20, 4)
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 2.0, 64, 1.0, bounds=(0, 1), share=1.0, seed=5)
+        off = (game.centres - X) * math.sqrt(64) * 2.0 / math.sqrt(2)  # a Laplace(1/ε) has deviation √2/ε
+        assert abs(off.mean()) < 4 / math.sqrt(off.size)
+        assert off.std() == pytest.approx(1.0, abs=0.1)
+        error = game.trajectory["error"]
+        assert error[64] == pytest.approx(error[4] / 4, rel=0.1)
+        assert error[64] == pytest.approx(np.linalg.norm(game.centres - X, axis=1).mean())
+
+    def test_values_of_centres_come_to_agree_with_the_true_ones(self):
+        game = da.disclosure_game(*made(100, 60), "shapley", 3.0, 60, 1.0, bounds=(0, 1), share=0.9, seed=0)
+        agree = game.trajectory["spearman"]
+        assert agree[60] > agree[20] > agree[2]
+        truth = da.knn_shapley(*made(100, 60)).values
+        np.testing.assert_array_equal(game.worth, truth)
+
+    def test_a_strategy_of_ones_own(self):
+        seen: list[ConsumerView] = []
+
+        def in_turns(view):
+            seen.append(view)
+            return [view.step % 60, (view.step + 1) % 60] if view.step < 30 else []
+
+        X, y, X_val, y_val = made()
+        game = da.disclosure_game(X, y, X_val, y_val, in_turns, 2.0, 50, 1.0, bounds=(0, 1), seed=0)
+        assert game.outcome == "strategy stopped"
+        assert game.strategy == "in_turns"
+        assert game.queries[:31].tolist() == [1, *[2] * 29, 1]
+        assert not seen[0].queries.any()
+        assert not seen[0].centres.flags.writeable
+        assert game.used.sum() == 31  # uses whatever was queried
+        assert game.utility == knn_utility(
+            game.centres[:31], y[:31], X_val, y_val, 2, k=5, metric="euclidean", utility="votes", run=ONE
+        )
+
+    def test_a_strategy_that_says_what_it_uses(self):
+        def one(view):
+            return Move(np.flatnonzero(view.remaining[:10] > 0), use=[0, 1, 2])
+
+        game = da.disclosure_game(*made(), one, 2.0, 3, 1.0, bounds=(0, 1), seed=0)
+        assert game.used.tolist() == [True] * 3 + [False] * 57
+
+    @pytest.mark.parametrize(
+        ("answer", "message"),
+        [
+            (60, "strategy asks, move 0: there is no record at position 60: positions go from 0 to 59"),
+            (-1, "no record at position -1"),
+            ([3, 3], "names a record twice"),
+            ("first", "by position"),
+            ([0.5], "by position"),
+            ([[1]], "by position"),
+            (Move([1], use=[2]), "move 1: the record at position 2 was never queried"),
+            (Move([1], use=[99]), "no record at position 99"),
+            (Move([1], use=["x"]), "named by position"),
+        ],
+    )
+    def test_an_unknown_record_is_a_clear_error(self, answer, message):
+        def asks(view):
+            return answer
+
+        with pytest.raises(InputError, match=message):
+            da.disclosure_game(*made(), asks, 1.0, 5, 1.0, bounds=(0, 1), seed=0)
+
+    def test_a_spent_record_is_a_clear_error(self):
+        def greedy(view):
+            return 4
+
+        with pytest.raises(InputError, match="move 5: the budget of record r4 is spent: it was queried 5 times"):
+            da.disclosure_game(*made(), greedy, 1.0, 5, 1.0, bounds=(0, 1), seed=0, ids=[f"r{i}" for i in range(60)])
+
+
+class TestForReal:
+    """Without a seed: noise from OpenDP, a certified guarantee, every query in the ledger."""
+
+    def test_the_ledger_has_every_query(self, tmp_path):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        X, y, X_val, y_val = made(20, 15, 2)
+        game = da.disclosure_game(
+            X, y, X_val, y_val, "ucb", 1.5, 4, 0.999, bounds=(0, 1), ledger=ledger, max_queries=50
+        )
+        assert game.guarantee.certified
+        assert game.seed is None
+        told = ledger.disclosures()[1]
+        assert told.queries == game.n_queries == 50
+        assert told.total == game.query_cost * 50 == 2 * game.budget  # ε × queries, for both features
+        assert told.records == (game.queries > 0).sum()
+        assert told.most == game.query_cost * game.queries.max() == ledger.spent()
+        assert ledger.releases()[0].released is not None
+        again = da.disclosure_game(X, y, X_val, y_val, "random", 1.5, 4, 0.999, bounds=(0, 1), ledger=ledger, share=1.0)
+        assert ledger.spent() == pytest.approx(3.0 * (game.queries + again.queries).max())  # the same people
+
+    def test_it_never_repeats_itself(self):
+        games = [da.disclosure_game(*made(10, 10, 2), "random", 1.0, 1, 0.999, bounds=(0, 1)) for _ in range(2)]
+        assert not np.isin(games[0].centres[games[0].used], games[1].centres).any()
+
+    def test_the_bandit_for_real_is_algorithm_2_too(self, monkeypatch):
+        """With the rehearsal's noise in place of OpenDP's, both ways of playing make the same moves."""
+        data, rng = made(15, 20, 2), np.random.default_rng(3)
+        rehearsed = da.disclosure_game(*data, "ucb", 2.0, 5, 0.97, bounds=(0, 1), seed=3, every=1)
+
+        def draw(self, asked):
+            noisy = self.unit[asked] + rng.laplace(size=(len(asked), 2)) * (1.0 / self.mechanism.epsilon)
+            return self.mechanism.from_unit(noisy)
+
+        monkeypatch.setattr(DataOwner, "_draw", draw)
+        real = da.disclosure_game(*data, "ucb", 2.0, 5, 0.97, bounds=(0, 1), every=1)
+        assert real.queries.tolist() == rehearsed.queries.tolist()
+        assert real.trajectory["utility"].tolist() == rehearsed.trajectory["utility"].tolist()
+        assert real.outcome == rehearsed.outcome
+
+    def test_the_ledger_is_asked_before_noise_is_drawn_and_can_refuse(self, tmp_path, monkeypatch):
+        ledger = Ledger(tmp_path / "l", epsilon=7.0, delta=1e-9, neighbours="replace-features")
+        drawn = []
+        honest = NoisyRecords.release
+        monkeypatch.setattr(
+            NoisyRecords, "release", lambda self, unit, n_jobs: drawn.append(len(unit)) or honest(self, unit, n_jobs)
+        )
+        with pytest.raises(BudgetExceededError, match="refuses this query: it would bring ε from 6 to 8"):
+            da.disclosure_game(*made(10, 10, 2), "random", 1.0, 9, 0.999, bounds=(0, 1), ledger=ledger, share=1.0)
+        assert drawn == [10, 10, 10]
+        assert ledger.disclosures()[1].queries == 30
+        assert ledger.spent() == 6.0
+
+    def test_what_is_not_certified_says_why(self):
+        data = made(10, 10, 2)
+        for how, reason in (
+            ({"seed": 0, "bounds": (0, 1), "target": 0.9}, "noise comes from a seed"),
+            ({"bounds": "data", "target": 0.9}, "bounds were taken from the records"),
+            ({"bounds": (0, 1)}, "target was computed from the records"),
+        ):
+            game = da.disclosure_game(*data, "random", 1.0, 1, **how)
+            assert not game.guarantee.certified
+            assert any(reason in note for note in game.notes)
+            assert "NOT CERTIFIED" in game.summary()
+        assert da.disclosure_game(*data, "random", 1.0, 1, 0.9).guarantee.certified  # the range of validation points
+
+    def test_a_ledger_takes_certified_games_only(self, tmp_path):
+        ledger = Ledger(tmp_path / "l", epsilon=7.0, delta=1e-9, neighbours="replace-features")
+        data = made(10, 10, 2)
+        with pytest.raises(InputError, match="a rehearsal and has no place in a ledger"):
+            da.disclosure_game(*data, ledger=ledger, seed=0, target=0.9)
+        with pytest.raises(InputError, match="needs a target"):
+            da.disclosure_game(*data, ledger=ledger)
+        with pytest.raises(InputError, match="bounds that do not come from the records"):
+            da.disclosure_game(*data, ledger=ledger, target=0.9, bounds="data")
+        assert ledger.releases() == []
+        other = Ledger(tmp_path / "other", epsilon=7.0, delta=1e-9)
+        with pytest.raises(InputError, match="made with neighbours='replace-features'"):
+            da.disclosure_game(*data, ledger=other, target=0.9)
+
+    def test_the_consumer_does_not_see_what_the_owner_knows(self, tmp_path):
+        game = da.disclosure_game(*made(), "shapley", 1.0, 3, 0.99, bounds=(0, 1), seed=0)
+        shared = game.for_consumer()
+        assert np.isnan(shared.worth).all()
+        assert math.isnan(shared.full_utility)
+        assert np.isnan(shared.trajectory["spearman"]).all()
+        assert np.isnan(shared.trajectory["error"]).all()
+        np.testing.assert_array_equal(shared.centres, game.centres)
+        shared.save(tmp_path / "c.json")
+        text = (tmp_path / "c.json").read_text()
+        assert '"full_utility": null' in text
+        for secret in (game.worth[0], game.trajectory["error"][-1], game.trajectory["spearman"][-1]):
+            assert repr(float(secret)) not in text
+
+    def test_the_owner_keeps_its_own_budget(self):
+        owner = DataOwner(np.array([[0.2], [2.0]]), NoisyRecords([0.0], [1.0], 1.0), 2)
+        assert owner.clipped == 1
+        assert owner.unit.tolist() == [[0.2], [1.0]]
+        owner.query([0, 1])
+        owner.query([0])
+        with pytest.raises(InputError, match="budget of record 0 is spent"):
+            owner.query([1, 0])
+        assert owner.queries.tolist() == [2, 1]  # nothing of a refused query is answered
+        owner.close()
+        with pytest.raises(InputError, match="there is no record"):
+            owner.query([5])
+
+
+class TestMechanism:
+    def test_scale_of_the_noise(self):
+        """OpenDP's noise on a feature of width Δ has the deviation √2 Δ/ε, feature by feature."""
+        mechanism = NoisyRecords([0.0, -5.0, 3.0], [1.0, 5.0, 3.0], [1.0, 2.0, 1.0])
+        points = np.tile([0.3, 1.0, 3.0], (4000, 1))
+        off = mechanism.release(mechanism.to_unit(points), n_jobs=2) - points
+        assert off[:, 0].std() == pytest.approx(math.sqrt(2), rel=0.1)
+        assert off[:, 1].std() == pytest.approx(math.sqrt(2) * 10 / 2, rel=0.1)
+        assert (off[:, 2] == 0).all()  # a feature that cannot move tells nothing
+        assert np.abs(off[:, :2].mean(axis=0) / off[:, :2].std(axis=0)).max() < 4 / math.sqrt(4000)
+        assert abs(np.corrcoef(off[:, 0], off[:, 1])[0, 1]) < 4 / math.sqrt(4000)
+        assert mechanism.cost == 4.0
+
+    def test_a_record_outside_the_bounds_is_cut_off(self):
+        mechanism = NoisyRecords([0.0], [2.0], 1e9)
+        copies = mechanism.release(mechanism.to_unit(np.array([[-3.0], [9.0]])))
+        assert copies == pytest.approx(np.array([[0.0], [2.0]]), abs=1e-6)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (([0.0], [-1.0], 1.0), "bounds of feature 0 are 0 and -1"),
+            (([0.0, 0.0], [1.0], 1.0), "one low and one high"),
+            (([0.0], [math.nan], 1.0), "bounds of feature 0"),
+            (([0.0], [1.0], 0.0), "epsilon must be a finite number above 0"),
+            (([0.0], [1.0], [1.0, 1.0]), "one for each of 1 features"),
+            (([0.0, 0.0], [1.0, 1.0], [1.0, -1.0]), "that of feature 1 is -1"),
+        ],
+    )
+    def test_bad_bounds(self, arguments, message):
+        with pytest.raises(InputError, match=message):
+            NoisyRecords(*arguments)
+
+
+class TestResult:
+    game = da.disclosure_game(*made(), "ucb", 1.0, 6, 0.9, bounds=(0, 1), seed=0, ids=[f"r{i}" for i in range(60)])
+
+    @pytest.mark.parametrize("kind", ["parquet", "json"])
+    def test_saved_and_loaded(self, tmp_path, kind):
+        self.game.save(tmp_path / f"g.{kind}")
+        again = da.load_result(tmp_path / f"g.{kind}")
+        for name in ("values", "ids", "labels", "queries", "centres", "used", "scores", "worth"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(self.game, name))
+        for name, track in self.game.trajectory.items():
+            np.testing.assert_array_equal(again.trajectory[name], track)
+        assert again.guarantee == self.game.guarantee
+        assert again.summary() == self.game.summary()
+        assert again.score(*made(seed=9)[2:]) == self.game.score(*made(seed=9)[2:])
+
+    def test_what_it_tells(self):
+        game = self.game
+        assert game.of("r3") == game.epsilon * game.queries[3]
+        assert game.gini == gini(game.queries) == game.trajectory["gini"][-1]
+        assert game.trajectory["budget"][-1] == game.budget
+        assert game.trajectory["queries"][-1] == game.n_queries
+        assert game.trajectory["utility"][-1] == game.utility
+        assert game.to_frame("pyarrow").num_rows == 60
+        assert game.trajectory_frame("pyarrow").column_names[0] == "step"
+        with pytest.raises(ValueError, match="read-only"):
+            game.centres[0] = 0
+
+    def test_score_on_other_points(self):
+        X, y, _, _ = made(seed=5)
+        expected = knn_utility(
+            self.game.centres, self.game.labels, X, y, 2, k=5, metric="euclidean", utility="votes", run=ONE
+        )
+        assert self.game.score(X, y) == expected
+        with pytest.raises(InputError, match="5 labels for the 60 rows"):
+            self.game.score(X, y[:5])
+        with pytest.raises(InputError, match="X has 2 features"):
+            self.game.score(X[:, :2], y)
+        with pytest.raises(InputError, match="plain numbers"):
+            self.game.score(da.load_dataset("census"))
+
+    def test_plots(self):
+        from matplotlib.figure import Figure
+
+        for what in ("utility", "gini", "spearman", "error", "spending"):
+            axes = Figure().add_subplot()
+            assert self.game.plot(what, axes) is axes
+        with pytest.raises(InputError, match="what must be one of"):
+            self.game.plot("everything")
+
+    def test_progress_counts_queries(self):
+        seen = []
+        da.disclosure_game(*made(), "random", 1.0, 3, 1.0, bounds=(0, 1), seed=0, progress=lambda *a: seen.append(a))
+        assert seen[-1] == (108, 180)
+
+    def test_tables_are_encoded_by_what_the_consumer_has(self):
+        table = da.load_dataset("census")
+        records, ours = table.split(0.9, seed=1)
+        game = da.disclosure_game(records, None, ours, None, "random", 2.0, 2, 0.99, share=0.1, seed=0)
+        assert game.ids.tolist() == records.ids.tolist()
+        assert 0 < game.score(ours) < 1
+        fewer = records.take(np.arange(200)) if hasattr(records, "take") else None
+        if fewer is not None:
+            part = da.disclosure_game(fewer, None, ours, None, "random", 2.0, 2, 0.99, share=0.1, seed=0)
+            np.testing.assert_array_equal(part.mechanism.low, game.mechanism.low)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": -1.0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": math.nan}, "epsilon must be"),
+        ({"epsilon": [1.0, 2.0]}, "one for each of 3 features"),
+        ({"t_max": -1}, "t_max must be a whole number at least 0"),
+        ({"target": 1.5}, "target must be a finite number above 0 and at most 1"),
+        ({"target": 0}, "target must be"),
+        ({"strategy": "best"}, "strategy must be one of 'random'"),
+        ({"strategy": 3}, "or a function; got 3"),
+        ({"k": 0}, "k must be"),
+        ({"metric": "precomputed"}, "metric must be one of"),
+        ({"utility": "soft"}, "utility must be one of 'votes', 'accuracy'"),
+        ({"unseen": "there"}, "unseen must be"),
+        ({"bounds": "public"}, "bounds must be one of"),
+        ({"bounds": (0, 1, 2)}, "bounds must be"),
+        ({"bounds": (1, 0)}, "bounds of feature 0 are 1 and 0"),
+        ({"bounds": ([0, 0], 1)}, "each a number or 3 numbers"),
+        ({"share": 0}, "share must be"),
+        ({"bootstrap": 0}, "bootstrap must be"),
+        ({"exploration": -0.1}, "exploration must be"),
+        ({"learning_rate": 0}, "learning_rate must be"),
+        ({"max_queries": -1}, "max_queries must be"),
+        ({"every": 0}, "every must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"ledger": "file"}, "ledger must be a datassay.Ledger"),
+        ({"progress": 3}, "progress must be"),
+        ({"diagnostics": "no"}, "diagnostics must be True or False"),
+    ],
+)
+def test_bad_input_is_named(how, message):
+    with pytest.raises(InputError, match=message):
+        da.disclosure_game(*made(), **({"seed": 0} | how if "ledger" not in how else how))
+
+
+def test_bad_data_is_named():
+    X, y, X_val, y_val = made()
+    for arguments, message in (
+        ((X, y), "X_val must be given"),
+        ((X, y, X_val[:, :2], y_val), "X has 3 features and X_val has 2"),
+        ((X, y[:-1], X_val, y_val), "y has 59 labels for 60 rows"),
+        ((X[:0], y[:0], X_val, y_val), "X has no rows"),
+        ((np.full_like(X, np.nan), y, X_val, y_val), "nan"),
+    ):
+        with pytest.raises(InputError, match=message):
+            da.disclosure_game(*arguments, seed=0)
+
+
+class TestLeakage:
+    def test_noise_hides_members(self):
+        rng = np.random.default_rng(0)
+        X, X_val = rng.uniform(size=(150, 3)), rng.uniform(size=(40, 3))
+        y, y_val = rng.integers(0, 2, 150), rng.integers(0, 2, 40)
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 1.0, 2, 1.0, share=1.0, bounds=(0, 1), seed=0)
+        found = da.disclosure_leakage(X, y, game, games=16)
+        assert found.before.auc > 0.7
+        assert found.after.auc < found.before.auc - 0.1
+        assert "AUC" in found.summary()
+        assert "noisy centres" in [text.get_text().split(" (")[0] for text in found.plot().get_legend().get_texts()]
+        same = da.membership_attack(X, y, "lira", 1, games=16, ids=np.arange(150))
+        np.testing.assert_array_equal(same.values, found.before.values)
+
+    def test_without_noise_nothing_changes(self):
+        X, y, X_val, y_val = made(100, 20)
+        y = np.random.default_rng(2).integers(0, 2, 100)
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 1e9, 1, 1.0, share=1.0, bounds=(0, 1), seed=0)
+        for attacker in ("insider", "outsider"):
+            found = da.disclosure_leakage(X, y, game, games=6, targets=60, attacker=attacker)
+            np.testing.assert_array_equal(found.before.values, found.after.values)
+
+    def test_copies_as_the_definition_says(self):
+        """LiRA's losses on copies, from scikit-learn models of the copies asked about the records."""
+        from sklearn.neighbors import KNeighborsClassifier
+
+        X, y, _, _ = made(60)
+        rng = np.random.default_rng(4)
+        held = X + rng.normal(size=X.shape) * 0.2
+        theirs = [X + rng.normal(size=X.shape) * 0.2 for _ in range(4)]
+        seen = []
+
+        def spy(view):
+            seen.append(view)
+            return view.loss
+
+        for shadow_held in (None, theirs):
+            attack = da.membership_attack(
+                X, y, spy, 3, held=held, shadow_held=shadow_held, games=2, targets=None, shadows=4, seed=1
+            )
+            view = seen[-1]
+            rng_game = np.random.default_rng([1, 1])
+            halves = []
+            for _ in range(5):
+                inside = np.zeros(60, bool)
+                inside[rng_game.permutation(60)[:30]] = True
+                halves.append(inside)
+            for model, (inside, loss) in enumerate(zip(halves, [view.loss, *view.shadow_loss.T], strict=True)):
+                copies = held if model == 0 or shadow_held is None else theirs[model - 1]
+                fitted = KNeighborsClassifier(3).fit(copies[inside], y[inside])
+                assert loss == pytest.approx(1 - fitted.predict_proba(X)[np.arange(60), y])
+            assert attack.members[attack.games == 1].tolist() == halves[0].tolist()
+
+    def test_bad_input(self):
+        X, y, X_val, y_val = made()
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 1.0, 1, 1.0, share=0.05, bounds=(0, 1), seed=0)
+        with pytest.raises(InputError, match="3 records were queried"):
+            da.disclosure_leakage(X, y, game)
+        with pytest.raises(InputError, match="must be what disclosure_game returns"):
+            da.disclosure_leakage(X, y, X)
+        with pytest.raises(InputError, match="must be the records of the game"):
+            da.disclosure_leakage(X[:5], y[:5], game)
+        with pytest.raises(InputError, match="attacker must be"):
+            da.disclosure_leakage(X, y, game, attacker="anybody")
+        with pytest.raises(InputError, match="use lira"):
+            da.membership_attack(X, y, "t-waka", held=X)
+        with pytest.raises(InputError, match="shape of the records"):
+            da.membership_attack(X, y, held=X[:5])
+        with pytest.raises(InputError, match="one array for each of 16"):
+            da.membership_attack(X, y, held=X, shadow_held=[X])
+        with pytest.raises(InputError, match="k-NN models of features"):
+            da.membership_attack(X, y, held=X, metric="precomputed")
+
+
+class TestEquilibrium:
+    data = made(40, 30, 4)
+
+    def search(self, **how):
+        settings = {"epsilons": [1.0, 3.0], "t_maxes": [2, 40], "explorations": [0.0, 0.1], "repeats": 2} | how
+        return da.search_equilibrium(*self.data, **settings, target=0.75, bounds=(0, 1), seed=5)
+
+    def test_every_game_is_the_game(self):
+        found = self.search()
+        assert len(found) == 16
+        for row in range(16):
+            repeat = int(found.repeat[row])
+            rng = np.random.default_rng([5, repeat])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(np.random, "default_rng", lambda seed=None, rng=rng: rng)
+                game = da.disclosure_game(
+                    *self.data, "ucb", found.epsilon[row], int(found.t_max[row]), 0.75, bounds=(0, 1),
+                    exploration=found.exploration[row], seed=0,
+                )  # fmt: skip
+            assert found.reached[row] == game.reached
+            assert found.queries[row] == game.n_queries
+            assert found.budget[row] == game.budget
+            assert found.gini[row] == game.gini
+            assert found.utility[row] == game.utility
+            assert found.spearman[row] == pytest.approx(game.trajectory["spearman"][-1], nan_ok=True)
+
+    def test_the_same_for_any_number_of_threads(self):
+        one, two = self.search(n_jobs=1), self.search(n_jobs=2)
+        for name in ("reached", "queries", "gini", "spearman"):
+            assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+
+    def test_who_would_choose_what(self):
+        found = self.search()
+        best = found.solution()
+        options = {}
+        for epsilon, t_max in {(e, t) for e, t in zip(found.epsilon, found.t_max, strict=True)}:
+            answers = []
+            for c in (0.0, 0.1):
+                cell = (found.epsilon == epsilon) & (found.t_max == t_max) & (found.exploration == c)
+                if found.reached[cell].all():
+                    answers.append(found.budget[cell].mean())
+            if answers:
+                options[epsilon, t_max] = min(answers)
+                assert found.best_response(epsilon, int(t_max))[1] == min(answers)
+            else:
+                assert found.best_response(epsilon, int(t_max)) is None
+        assert options[best["epsilon"], best["t_max"]] == max(options.values()) == best["budget"]
+        rows, columns, table = found.table("reached", 3.0)
+        assert (rows.tolist(), columns.tolist()) == ([2, 40], [0.0, 0.1])
+        assert table[0].tolist() == [0.0, 0.0]
+        assert "The owner does best with" in found.summary()
+        with pytest.raises(InputError, match="name one epsilon of 1, 3"):
+            found.table()
+        with pytest.raises(InputError, match="there is no epsilon=2"):
+            found.table("gini", 2.0)
+
+    def test_nobody_reaches_it(self):
+        found = self.search(epsilons=[0.1], t_maxes=[1], repeats=1)
+        assert found.solution() is None
+        assert "No setting reaches the target" in found.summary()
+        assert np.isnan(found.table("budget")[2]).all()
+
+    def test_it_goes_on_where_it_was_stopped(self, tmp_path):
+        diary = tmp_path / "games.jsonl"
+        whole = self.search()
+        done = []
+
+        def stop(at, of):
+            done.append(at)
+            if at == 5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            self.search(resume=diary, n_jobs=1, progress=stop)
+        kept = diary.read_text()
+        assert len(kept.splitlines()) in (4, 5)
+        diary.write_text(kept + '{"key": "cut sho')  # killed in the middle of a line
+        seen = []
+        again = self.search(resume=diary, progress=lambda at, of: seen.append(at))
+        assert seen[0] == len(kept.splitlines())
+        for name in ("reached", "queries", "budget", "utility", "gini", "spearman"):
+            assert getattr(again, name).tobytes() == getattr(whole, name).tobytes()
+        assert any("were taken from" in note for note in again.notes)
+        assert len(diary.read_text().splitlines()) == 16
+        more = self.search(resume=diary, t_maxes=[2, 40, 5])
+        assert any("16 of 24 games" in note for note in more.notes)
+        other = da.search_equilibrium(*made(40, 30, 4, seed=1), [1.0], [2], [0.0], 0.75, resume=diary, repeats=1)
+        assert not any("were taken" in note for note in other.notes)
+
+    def test_a_file_that_is_something_else_is_left_alone(self, tmp_path):
+        for text in ("name,age\nann,3\n", "hello", '{"a": 1}\n'):
+            file = tmp_path / "mine"
+            file.write_text(text)
+            with pytest.raises(InputError, match="left as it is"):
+                self.search(resume=file)
+            assert file.read_text() == text
+        with pytest.raises(InputError, match="folder that exists"):
+            self.search(resume=tmp_path / "no" / "file")
+
+    def test_saved_loaded_and_drawn(self, tmp_path):
+        from matplotlib.figure import Figure
+
+        found = self.search(repeats=1)
+        for kind in ("parquet", "json"):
+            found.save(tmp_path / f"e.{kind}")
+            again = da.load_result(tmp_path / f"e.{kind}")
+            assert again.summary() == found.summary()
+        for what in ("reached", "gini", "budget", "spearman", "utility", "inclusiveness", "queries"):
+            axes = Figure().add_subplot()
+            assert found.plot(what, 1.0, axes) is axes
+        assert found.to_frame("pyarrow").num_rows == 8
+
+    @pytest.mark.parametrize(
+        ("how", "message"),
+        [
+            ({"epsilons": [0.0]}, "epsilons must be"),
+            ({"t_maxes": [0]}, "t_maxes must be"),
+            ({"explorations": [-1.0]}, "explorations must be"),
+            ({"explorations": []}, "explorations must be one or more different"),
+            ({"t_maxes": [3, 3]}, "t_maxes must be one or more different"),
+            ({"repeats": 0}, "repeats must be"),
+            ({"epsilons": "1"}, "epsilons must be a list"),
+        ],
+    )
+    def test_bad_input(self, how, message):
+        with pytest.raises(InputError, match=message):
+            self.search(**how)
+
+
+def test_a_frozen_result_can_be_replaced():
+    game = da.disclosure_game(*made(), "random", 1.0, 1, 1.0, bounds=(0, 1), seed=0)
+    assert replace(game, target=0.5).target == 0.5

@@ -1,0 +1,229 @@
+"""Prices, the cheapest cover, and the owner's choice: against enumeration, scipy's MILP, and SPEC §9 with erratum 11."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import datassay as da
+from datassay import InputError, oracle
+from datassay.market import gini
+
+WORTH = st.lists(
+    st.one_of(st.integers(-2, 12).map(lambda i: i / 8), st.floats(-1, 1).map(lambda x: round(x, 6))),
+    min_size=1,
+    max_size=11,
+)
+THETA = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
+GAMMA = st.sampled_from([0.0, 0.5, 1.0, 4.0])
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30))
+def test_gini_is_half_the_mean_difference(amounts):
+    assert gini(amounts) == pytest.approx(float(oracle.gini(amounts)), abs=1e-12)
+
+
+def test_gini_of_nothing_and_of_nonsense():
+    assert gini([0, 0, 0]) == 0
+    for bad in ([], [-1, 2], [math.nan]):
+        with pytest.raises(InputError, match="amounts"):
+            gini(bad)
+
+
+def test_the_price_is_value_and_a_privacy_cost():
+    values = da.knn_shapley([[0.0], [1.0], [9.0]], ["a", "a", "b"], [[0.5]], ["a"], k=1, ids=["x", "y", "z"])
+    prices = da.price(values, theta=2.0, gamma=3.0)
+    assert prices.values[0] == pytest.approx(values.values[0] + 3 * values.values[0] ** 2)
+    assert math.isnan(prices.of("z"))
+    assert prices.for_sale.tolist() == [True, True, False]
+    assert "2 of 3 records are for sale" in prices.summary()
+    assert prices.method == "knn_shapley"
+
+
+@settings(max_examples=300, deadline=None)
+@given(WORTH, THETA, GAMMA, st.floats(0.01, 1), st.booleans())
+def test_the_cover_is_the_cheapest_of_all(worth, theta, gamma, part, exactly):
+    sold = [x for x in worth if x > 0]
+    if not sold:
+        return
+    target = sum(sold[: max(1, round(part * len(sold)))]) if exactly else part * math.fsum(sold)
+    if not 0 < target <= math.fsum(sold):
+        return
+    prices = da.price(worth, theta, gamma)
+    bought = prices.buy(target)
+    best = oracle.cheapest_cover(worth, prices.values.tolist(), target)
+    assert bought.proven
+    assert math.fsum(np.asarray(worth)[bought.chosen]) >= target
+    assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+    assert bought.relaxed_cost <= bought.cost * (1 + 1e-12)
+    assert bought.cost <= bought.greedy_cost
+    assert math.fsum(np.asarray(worth)[bought.greedy]) >= target
+    assert (np.asarray(worth)[bought.chosen] > 0).all()
+    assert (np.asarray(worth)[bought.greedy] > 0).all()
+    assert bought.payments.sum() == pytest.approx(bought.cost)
+
+
+@pytest.mark.parametrize("theta", [0.5, 2.0, 3.0])
+def test_scipys_milp_finds_the_same_cover(theta):
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    worth = np.random.default_rng(3).gamma(2.0, size=60) / 60
+    prices = da.price(worth, theta, 40.0 ** (theta - 1))
+    bought = prices.buy(share=0.7)
+    assert bought.proven
+    theirs = milp(
+        prices.values * 1e3,
+        constraints=LinearConstraint(worth[None] / bought.target * 1e3, lb=1e3),
+        integrality=np.ones(60),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0},
+    )
+    assert theirs.status == 0
+    assert bought.cost == pytest.approx(theirs.fun / 1e3, rel=1e-8)
+
+
+class TestErratum11:
+    """The relaxation buys in the order of value for θ < 1, in the reverse for θ > 1; at θ = 1 all covers cost the same."""
+
+    worth = np.random.default_rng(0).exponential(size=200) / 200
+
+    def fractional_order(self, theta, gamma):
+        """Who the linear relaxation buys, by scipy, at growing targets."""
+        from scipy.optimize import linprog
+
+        prices = da.price(self.worth, theta, gamma)
+        bought = []
+        for share in np.linspace(0.05, 0.95, 10):
+            found = linprog(
+                prices.values * 1e3, A_ub=-self.worth[None] * 1e3, b_ub=[-share * self.worth.sum() * 1e3], bounds=(0, 1)
+            )
+            bought.append(np.flatnonzero(found.x > 1e-6))
+        return prices, bought
+
+    @pytest.mark.parametrize(
+        ("theta", "gamma", "sign"), [(0.0, 1.0, -1), (0.5, 1.0, -1), (2.0, 200.0, 1), (3.0, 4e4, 1)]
+    )
+    def test_the_order_of_the_relaxation(self, theta, gamma, sign):
+        prices, bought = self.fractional_order(theta, gamma)
+        assert prices.order.tolist() == np.argsort(sign * self.worth, kind="stable").tolist()
+        for rows in bought:
+            assert set(rows) == set(prices.order[: len(rows)])
+
+    @pytest.mark.parametrize(("theta", "gamma"), [(1.0, 2.0), (2.0, 0.0), (0.0, 0.0)])
+    def test_where_every_unit_of_value_costs_the_same(self, theta, gamma):
+        worth = np.array([4, 3, 2, 2, 1, 1, 1, 0, -3]) / 8
+        prices = da.price(worth, theta, gamma)
+        covers = [rows for rows in ([0], [1, 4], [2, 3], [2, 4, 5], [3, 5, 6]) if worth[rows].sum() == 0.5]
+        assert len(covers) >= 4
+        costs = {round(float(prices.values[rows].sum()), 12) for rows in covers}
+        assert costs == {round(prices.buy(0.5).cost, 12)}
+
+    def test_high_prices_for_high_values_pay_more_owners(self):
+        search = da.search_prices(self.worth, share=0.5, thetas=[0.0, 0.5, 2.0, 3.0], markups=[1.0])
+        assert (np.diff(search.bought) >= 0).all()
+        assert search.bought[-1] > 2 * search.bought[0]
+        assert search.proven.all()
+
+
+def test_a_large_market_is_settled_or_says_how_far_it_is():
+    worth = np.random.default_rng(1).gamma(2.0, size=3000) / 3000
+    for theta in (0.5, 1.0, 2.0):
+        bought = da.price(worth, theta, 1500.0 ** (theta - 1)).buy(share=0.8)
+        assert bought.relaxed_cost * (1 - 1e-12) <= bought.bound <= bought.cost <= bought.greedy_cost
+        assert bought.cost <= bought.bound * 1.001
+        assert ("cheapest cover" in bought.summary()) == bought.proven
+
+
+def test_the_owners_search():
+    worth = [0.4, 0.3, 0.2, 0.1, -0.2]
+    search = da.search_prices(worth, 0.5, thetas=[0.5, 2.0], gammas=[0.0, 1.0, 2.0])
+    assert search.theta.tolist() == [0.5] * 3 + [2.0] * 3
+    for row in range(6):
+        bought = da.price(worth, search.theta[row], search.gamma[row]).buy(0.5)
+        assert search.cost[row] == bought.cost
+        assert search.inclusiveness[row] == len(bought) / 5
+        assert search.gini[row] == gini(bought.payments)
+    assert search.cost[search.best] == search.cost.max()
+    assert search.inclusiveness[search.most_inclusive] == search.inclusiveness.max()
+    tight = da.search_prices(
+        worth, 0.5, thetas=[0.5, 2.0], gammas=[0.0, 1.0, 2.0], budget=float(np.median(search.cost))
+    )
+    assert tight.cost[tight.best] <= np.median(search.cost)
+    never = da.search_prices(worth, 0.5, thetas=[1.0], gammas=[1.0], budget=0.01)
+    assert "Nothing is sold" in never.summary()
+    with pytest.raises(InputError, match="nothing is sold"):
+        _ = never.best
+
+
+def test_a_markup_means_the_same_at_every_theta():
+    worth = np.array([0.4, 0.3, 0.2, 0.1, -0.2])
+    search = da.search_prices(worth, 0.5, thetas=[0.0, 0.5, 2.0], markups=[0.5])
+    for theta, gamma in zip(search.theta, search.gamma, strict=True):
+        assert np.nansum(da.price(worth, theta, gamma).values) == pytest.approx(1.5)
+    assert search.markup == pytest.approx([0.5] * 3)
+
+
+def test_saved_and_loaded(tmp_path):
+    prices = da.price([0.5, 0.2, -0.1], 2.0, 1.0, ids=["a", "b", "c"])
+    search = da.search_prices([0.5, 0.2, -0.1], 0.3, budget=2.0)
+    for kind in ("parquet", "json"):
+        prices.save(tmp_path / f"p.{kind}")
+        again = da.load_result(tmp_path / f"p.{kind}")
+        assert again.ids.tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(again.values, prices.values)
+        assert again.buy(0.6).cost == prices.buy(0.6).cost
+        search.save(tmp_path / f"s.{kind}")
+        same = da.load_result(tmp_path / f"s.{kind}")
+        np.testing.assert_array_equal(same.cost, search.cost)
+        assert same.best == search.best
+    assert prices.to_frame("pyarrow").column_names == ["id", "price", "value"]
+    assert prices.buy(0.6).to_frame("pyarrow").column_names == ["id", "payment"]
+
+
+def test_plots():
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    assert da.price([0.5, 0.2, -0.1]).plot(axes) is axes
+    assert da.search_prices([0.5, 0.2], 0.3).plot(axes) is axes
+    with pytest.raises(InputError, match="matplotlib axes"):
+        da.price([0.5]).plot("file.svg")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: da.price([0.1], theta=-1), "theta must be a finite number at least 0"),
+        (lambda: da.price([0.1], gamma=-1), "gamma must be a finite number at least 0"),
+        (lambda: da.price([]), "nothing to price"),
+        (lambda: da.price([0.1, math.nan], ids=["x", "y"]), "value of record y is nan"),
+        (lambda: da.price([[0.1]]), "one number a record"),
+        (lambda: da.price(["a"]), "one number a record"),
+        (lambda: da.price([0.1], ids=[1, 2]), "ids has 2 entries for 1"),
+        (lambda: da.price([1e300], theta=3), "not finite"),
+        (lambda: da.price([0.5, 0.2]).buy(0.8), "out of reach: the 2 records for sale are worth 0.7 together"),
+        (lambda: da.price([-0.5]).buy(0.8), "out of reach: the 0 records"),
+        (lambda: da.price([0.5]).buy(), "name one of target"),
+        (lambda: da.price([0.5]).buy(0.2, share=0.5), "name one of target"),
+        (lambda: da.price([0.5]).buy(0), "target must be"),
+        (lambda: da.price([0.5]).buy(share=1.2), "share must be"),
+        (lambda: da.search_prices([0.5], 0.2, thetas=[]), "a number at least"),
+        (lambda: da.search_prices([0.5], 0.2, thetas="2"), "thetas must be a list"),
+        (lambda: da.search_prices([0.5], 0.2, budget=0), "budget must be"),
+        (lambda: da.search_prices([0.5], 0.2, markups=[-1]), "markups must be"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_private_values_are_not_for_a_price_list():
+    rng = np.random.default_rng(0)
+    private = da.private_tknn_shapley(
+        rng.normal(size=(50, 2)), np.arange(50) % 2, rng.normal(size=(5, 2)), [0, 1, 0, 1, 0]
+    )
+    with pytest.raises(InputError, match="each for its owner alone"):
+        da.price(private)
