@@ -31,6 +31,7 @@ def test_an_unknown_reproduction_lists_the_known():
     assert set(list_reproductions()) == {"tknn-detection", "tknn-speed", "tknn-private", "tknn-attack"} | {
         f"waka-{name}" for name in ("correlation", "attack", "success", "onion", "removal")
     } | {"uniqueness-flare", "uniqueness-voters", "release-adult", "release-bank", "release-credit"} | {
+        *(f"disclosure-{name}" for name in ("acquisition", "noise", "strategies", "bandit", "leakage")),
         "model-baselines",
         "layered-adult",
         "layered-breast-cancer",
@@ -55,3 +56,34 @@ def test_the_patterns_of_the_voter_tables_come_out_of_a_simulated_population():
     # What is simulated to the published shares comes out as published: the entropies.
     told = [cell for cell in result.cells if "nats" in cell.row and cell.column != "gender"]
     assert max(abs(cell.ours - cell.published) for cell in told) < 0.02
+
+
+def test_reviews_acquired_by_value(shared_data):
+    result = reproduce("disclosure-acquisition")
+    assert result.holds
+    ours = {(cell.row, cell.column): cell.ours for cell in result.cells}
+    assert ours["40% of the reviews", "by value"] > ours["40% of the reviews", "at random"] + 0.02
+    assert ours["100% of the reviews", "by value"] == pytest.approx(ours["100% of the reviews", "at random"])
+
+
+def test_noisy_centres_hide_members_from_outsiders(shared_data):
+    result = reproduce("disclosure-leakage")
+    assert result.holds
+    ours = {(cell.row, cell.column): cell.ours for cell in result.cells}
+    assert ours["centres after 25 rounds", "AUC"] < ours["records", "AUC"] - 0.02
+    low = "found at 5% false positives"
+    assert ours["centres after 25 rounds", low] < ours["records", low] / 1.5
+
+
+def test_noisy_values_reach_the_target_and_random_ones_do_not(shared_data):
+    """Figure 3.6, one share: noisy Shapley after some rounds, and the correlation of values rising with rounds."""
+    from datassay.evaluate.market_reproductions import _reviews
+
+    data = _reviews()
+    assert (len(data.y), data.X.shape[1], len(data.y_val), len(data.y_test)) == (1400, 384, 300, 300)
+    shapley = data.play("shapley", target=data.target, t_max=50)
+    assert shapley.reached
+    assert 5 <= shapley.trajectory["step"][-1] <= 30
+    agree = shapley.trajectory["spearman"]
+    assert agree[-1] > agree[5] > agree[1]
+    assert not data.play("random", target=data.target, t_max=50, diagnostics=False).reached

@@ -1,6 +1,7 @@
 """Evaluate: how good a value is, and whether the published numbers come out."""
 
 from datassay.evaluate import identity_reproductions as identity_reproductions  # registers its tables
+from datassay.evaluate import market_reproductions as market_reproductions
 from datassay.evaluate import model_reproductions as model_reproductions
 from datassay.evaluate import release_reproductions as release_reproductions  # and these theirs
 from datassay.evaluate.curves import Curve, addition_curve, removal_curve
