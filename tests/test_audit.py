@@ -295,6 +295,22 @@ class TestNoisyRecords:
         monkeypatch.setattr(NoisyRecords, "release", release)
         assert da.audit("noisy_records", epsilon=4.0, delta=DELTA, trials=8000).refuted
 
+    def test_records_that_are_not_cut_off_are_caught(self, monkeypatch):
+        from datassay.privacy import NoisyRecords
+
+        monkeypatch.setattr(NoisyRecords, "to_unit", lambda self, points: (points - self.low) / self.width)
+        assert da.audit("noisy_records", epsilon=1.0, delta=DELTA, trials=2000).refuted
+
+    def test_noise_that_repeats_itself_is_caught(self, monkeypatch):
+        from datassay.privacy import NoisyRecords
+
+        def release(self, unit, n_jobs=1):
+            return self.from_unit(unit + np.random.default_rng(5).laplace(size=unit.shape[1]) / self.epsilon)
+
+        monkeypatch.setattr(NoisyRecords, "release", release)
+        found = da.audit("noisy_records", epsilon=1.0, delta=DELTA, trials=2000)
+        assert "noise repeats itself" in found.faults
+
     def test_it_has_no_samples(self):
         with pytest.raises(da.InputError, match="claims nothing from sampling"):
             da.audit("noisy_records", sampling=0.5)

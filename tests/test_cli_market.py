@@ -37,12 +37,14 @@ def complain(capsys, monkeypatch, *arguments):
 def test_prices_and_what_they_buy(files):
     da.knn_shapley(da.read_table("people.csv", label="income", id="id")).save("values.parquet")
     result = run(
-        "price", "values.parquet", "--theta", "2", "--gamma", "100", "--share", "0.5", "-o", "p.json", "--plot", "p.svg"
-    )
+        "price", "values.parquet", "--theta", "2", "--gamma", "100", "--share", "0.5", "-o", "p.json", "--plot", "p.svg",
+        "--bought", "b.csv",
+    )  # fmt: skip
     assert result.exit_code == 0
     prices = da.load_result("p.json")
     assert prices.buy(share=0.5).summary() in result.output
     assert (files / "p.svg").stat().st_size > 1000
+    assert (files / "b.csv").read_text().splitlines()[0] == '"id","payment","value","bought","greedy"'
     search = run("price", "values.parquet", "--search", "--share", "0.5", "--thetas", "0.5,2", "-o", "s.csv")
     assert "Highest revenue" in search.output
     assert len((files / "s.csv").read_text().splitlines()) == 9
@@ -50,8 +52,8 @@ def test_prices_and_what_they_buy(files):
 
 def test_a_rehearsal(files):
     result = run(
-        "play", *GAME, "--strategy", "shapley", "--epsilon", "2", "--t-max", "3", "--target", "0.99", "--leakage",
-        "-o", "game.parquet", "--consumer", "theirs.parquet", "--plot", "g.svg", "--what", "spending",
+        "play", *GAME, "--strategy", "shapley", "--epsilon", "2", "--t-max", "3", "--target", "0.99", "--leakage", "insider",
+        "-o", "game.parquet", "--plot", "g.svg", "--what", "spending",
     )  # fmt: skip
     assert result.exit_code == 0
     game = da.load_result("game.parquet")
@@ -59,8 +61,7 @@ def test_a_rehearsal(files):
     assert game.seed == 0
     assert game.queries.tolist() == [3] * 200
     assert game.ids[0] == "p000"
-    assert "Membership by lira" in result.output
-    assert np.isnan(da.load_result("theirs.parquet").worth).all()
+    assert "Membership by lira (insider)" in result.output
     again = da.load_result("game.parquet")
     assert again.centres.tobytes() == game.centres.tobytes()
     assert (files / "g.svg").stat().st_size > 1000
@@ -70,10 +71,17 @@ def test_a_rehearsal(files):
 def test_for_real_with_a_ledger(files):
     result = run(
         "play", *GAME, "--strategy", "random", "--share", "0.05", "--t-max", "2", "--target", "0.99", "--for-real",
-        "--ledger", "l.ledger", "--budget-epsilon", "1000",
+        "--ledger", "l.ledger", "--budget-epsilon", "1000", "--consumer", "theirs.parquet",
     )  # fmt: skip
     assert result.exit_code == 0
     assert "NOT CERTIFIED" not in result.output
+    assert np.isnan(da.load_result("theirs.parquet").worth).all()
+    short = run(
+        "play", *GAME, "--strategy", "random", "--share", "0.05", "--t-max", "9", "--target", "0.99", "--for-real",
+        "--ledger", "m.ledger", "--budget-epsilon", "60", "-o", "m.parquet",
+    )  # fmt: skip
+    assert "ledger refused" in short.output
+    assert da.load_result("m.parquet").n_queries > 0
     ledger = da.Ledger("l.ledger")
     encoder = da.fit_encoder(da.read_table("ours.csv", label="income", id="id"), source="validation")
     features = encoder.transform(da.read_table("people.csv", label="income", id="id"))[0].shape[1]
@@ -103,6 +111,12 @@ def test_a_search_goes_on(files):
         (["play", *GAME, "--ledger", "l"], "add --for-real"),
         (["play", *GAME, "--for-real"], "needs --target"),
         (["play", *GAME, "--for-real", "--target", "0.9", "--ledger", "l"], "give its budget with --budget-epsilon"),
+        (["play", *GAME, "--consumer", "c.json"], "--consumer needs --for-real"),
+        (["play", "people.csv", "--label", "income", "--split", "0.5", "--for-real", "--target", "0.9"], "try it out"),
+        (
+            ["play", *GAME, "--for-real", "--target", "0.9", "--ledger", "l", "--budget-epsilon", "1"],
+            "refuses this query: it would bring ε from 0",
+        ),
         (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers"),
         (["play", *GAME, "-o", "people.csv"], "is an input"),
         (["play", *GAME, "-o", "x.txt"], "must end in .parquet"),
@@ -110,7 +124,7 @@ def test_a_search_goes_on(files):
         (["play", *GAME, "--target", "2"], "target must be"),
         (["search", *GAME, "--t-maxes", "1.5"], "--t-maxes must be whole numbers"),
         (["search", *GAME, "--epsilons", "one"], "--epsilons must be numbers separated by commas"),
-        (["search", *GAME, "--epsilons", "1,2", "--plot", "p.svg"], "a map is of one ε"),
+        (["search", *GAME, "--epsilons", "1,2", "--plot", "p.svg"], "a map is of one ε: choose it with --plot-epsilon"),
         (["price", "nothing.parquet"], "there is no file"),
         (["price", "people.csv"], "results are kept in .parquet or .json"),
     ],
@@ -129,6 +143,8 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         (["--search"], "name one of --target"),
         (["--target", "0.1", "--share", "0.1"], "name one of --target"),
         (["--budget", "1"], "--budget belongs to --search"),
+        (["--search", "--share", "0.5", "--theta", "2"], "leave out --theta"),
+        (["--bought", "b.csv"], "--bought needs"),
         (["--target", "99"], "out of reach"),
     ):
         code, error = complain(capsys, monkeypatch, "price", "values.parquet", *arguments)

@@ -60,8 +60,6 @@ class TestMovingNeighbours:
 
     def test_thousands_of_small_moves(self):
         """Points drift as centres do, so that lists shrink, are made anew and fill again."""
-        from datassay.market import kernels
-
         rng = np.random.default_rng(1)
         n, m = 300, 50
         codes, codes_val, X_val = rng.integers(0, 2, n), rng.integers(0, 2, m), rng.normal(size=(m, 4))
@@ -69,15 +67,16 @@ class TestMovingNeighbours:
         centres = rng.normal(size=(n, 4))
         for i in range(n):
             model.move(i, centres[i])
-        shortest = n
+        anew_ranked = 0
         for _ in range(4000):
             i = int(rng.integers(n))
-            centres[i] = centres[i] * 1.05 if rng.random() < 0.5 else rng.normal(size=4)
+            centres[i] = centres[i] * 1.05 if rng.random() < 0.8 else rng.normal(size=4)
+            before = model.state.size.copy()
             now = model.move(i, centres[i])
-            shortest = min(shortest, int(model.state.size.min()))
+            anew_ranked += int((model.state.size > before + 1).sum())  # filled at once: it was ranked anew
             anew = knn_utility(centres, codes, X_val, codes_val, 2, k=5, metric="euclidean", utility="votes", run=ONE)
             assert now == anew
-        assert shortest < kernels.State(*model.state).near_d.shape[1]  # lists did shrink
+        assert anew_ranked > 2
 
     def test_against_scikit_learn(self):
         from sklearn.neighbors import KNeighborsClassifier
@@ -90,6 +89,17 @@ class TestMovingNeighbours:
         fitted = KNeighborsClassifier(7).fit(X, y)
         assert votes == pytest.approx(fitted.predict_proba(X_val)[np.arange(80), y_val].mean())
         assert accuracy == pytest.approx(fitted.score(X_val, y_val))
+
+    def test_bad_points_are_refused(self):
+        model = MovingNeighbours(2, np.array([0, 1]), np.ones((3, 1)), np.array([0, 1, 0]), 2, k=1)
+        for i, point in ((2, [1.0]), (-1, [1.0]), (0, [math.nan]), (0, [1.0, 2.0])):
+            with pytest.raises(InputError, match="i must be|finite numbers"):
+                model.move(i, np.array(point))
+            with pytest.raises(InputError, match="i must be|finite numbers"):
+                model.receive(i, np.array(point), 1)
+        for codes in ([0], [0, 2], [0.5, 1.0]):
+            with pytest.raises(InputError, match="codes must"):
+                MovingNeighbours(2, np.array(codes), np.ones((3, 1)), np.array([0, 1, 0]), 2, k=1)
 
     def test_nobody_is_a_guess(self):
         model = MovingNeighbours(2, np.array([0, 1]), np.ones((3, 1)), np.array([0, 1, 2]), 3, k=1, unseen="absent")
@@ -194,6 +204,23 @@ class TestBudgets:
         game = da.disclosure_game(*made(), "ucb", 1.0, 3, 1e-9, bounds=(0, 1), seed=0)
         assert (game.outcome, game.n_queries) == ("target reached", 0)
 
+    @pytest.mark.parametrize("strategy", ["random", "shapley", "ucb"])
+    def test_cosine_with_rounds_cut_short(self, strategy):
+        game = da.disclosure_game(
+            *made(), strategy, 1.0, 9, 1.0, bounds=(0, 1), max_queries=20, metric="cosine", seed=0
+        )
+        assert game.n_queries == 20
+        X, y, X_val, y_val = made()
+        X_val[4] = 0
+        with pytest.raises(InputError, match="X_val has a row of length zero at row 4"):
+            da.disclosure_game(X, y, X_val, y_val, strategy, 1.0, 9, 1.0, bounds=(0, 1), metric="cosine", seed=0)
+
+    def test_the_promise_counts_no_more_queries_than_there_can_be(self):
+        game = da.disclosure_game(*made(), "random", 1.0, 9, 1.0, bounds=(0, 1), max_queries=2, seed=0)
+        assert game.guarantee.epsilon == 2 * game.query_cost
+        own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=(0, 1), seed=0)
+        assert "ε = 0.5 to 1.5 a feature" in own.guarantee.mechanism
+
     def test_an_end_to_queries(self):
         for strategy in ("random", "shapley", "ucb"):
             game = da.disclosure_game(*made(), strategy, 1.0, 9, 1.0, bounds=(0, 1), max_queries=50, seed=0)
@@ -251,6 +278,10 @@ class TestStrategies:
         X, y, X_val, y_val = made()
         game = da.disclosure_game(X, y, X_val, y_val, in_turns, 2.0, 50, 1.0, bounds=(0, 1), seed=0)
         assert game.outcome == "strategy stopped"
+        everybody = da.disclosure_game(
+            X, y, X_val, y_val, lambda view: np.flatnonzero(view.remaining), 2.0, 3, 1.0, bounds=(0, 1), seed=0
+        )
+        assert everybody.outcome == "budget spent"
         assert game.strategy == "in_turns"
         assert game.queries[:31].tolist() == [1, *[2] * 29, 1]
         assert not seen[0].queries.any()
@@ -342,11 +373,21 @@ class TestForReal:
         monkeypatch.setattr(
             NoisyRecords, "release", lambda self, unit, n_jobs: drawn.append(len(unit)) or honest(self, unit, n_jobs)
         )
-        with pytest.raises(BudgetExceededError, match="refuses this query: it would bring ε from 6 to 8"):
-            da.disclosure_game(*made(10, 10, 2), "random", 1.0, 9, 0.999, bounds=(0, 1), ledger=ledger, share=1.0)
+        game = da.disclosure_game(*made(10, 10, 2), "random", 1.0, 9, 0.999, bounds=(0, 1), ledger=ledger, share=1.0)
         assert drawn == [10, 10, 10]
+        assert game.outcome == "ledger refused"  # and what was paid for is there
+        assert game.queries.tolist() == [3] * 10
+        assert any("refuses this query: it would bring ε from 6 to 8" in note for note in game.notes)
+        assert game.utility == game.score(*made(10, 10, 2)[2:])
         assert ledger.disclosures()[1].queries == 30
         assert ledger.spent() == 6.0
+        assert ledger.releases()[0].released is not None
+        bandit = Ledger(tmp_path / "b", epsilon=7.0, delta=1e-9, neighbours="replace-features")
+        game = da.disclosure_game(*made(3, 10, 2), "ucb", 1.0, 9, 0.999, bounds=(0, 1), ledger=bandit)
+        assert (game.outcome, game.n_queries) == ("ledger refused", bandit.disclosures()[1].queries)
+        assert game.queries.max() == 3
+        with pytest.raises(BudgetExceededError):  # nothing was given out: there is nothing to keep
+            da.disclosure_game(*made(3, 10, 2), "ucb", 9.0, 9, 0.999, bounds=(0, 1), ledger=bandit)
 
     def test_what_is_not_certified_says_why(self):
         data = made(10, 10, 2)
@@ -376,13 +417,23 @@ class TestForReal:
             da.disclosure_game(*data, ledger=other, target=0.9)
 
     def test_the_consumer_does_not_see_what_the_owner_knows(self, tmp_path):
-        game = da.disclosure_game(*made(), "shapley", 1.0, 3, 0.99, bounds=(0, 1), seed=0)
+        X, y, X_val, y_val = made()
+        X[3] = 7.0  # outside the bounds
+        game = da.disclosure_game(X, y, X_val, y_val, "shapley", 1.0, 3, 0.99, bounds=(0, 1))
+        assert any("3 of 180 entries were outside the bounds" in note for note in game.notes)
         shared = game.for_consumer()
         assert np.isnan(shared.worth).all()
         assert math.isnan(shared.full_utility)
         assert np.isnan(shared.trajectory["spearman"]).all()
         assert np.isnan(shared.trajectory["error"]).all()
         np.testing.assert_array_equal(shared.centres, game.centres)
+        assert shared.notes == ()
+        for how in ({"seed": 0, "target": 0.9}, {"target": 0.9, "bounds": "data"}, {}):
+            uncertified = da.disclosure_game(X, y, X_val, y_val, "random", 1.0, 1, **({"bounds": (0, 1)} | how))
+            with pytest.raises(
+                InputError, match="nothing in this game that the consumer may see: (noise|bounds|the tar)"
+            ):
+                uncertified.for_consumer()
         shared.save(tmp_path / "c.json")
         text = (tmp_path / "c.json").read_text()
         assert '"full_utility": null' in text
@@ -398,9 +449,81 @@ class TestForReal:
         with pytest.raises(InputError, match="budget of record 0 is spent"):
             owner.query([1, 0])
         assert owner.queries.tolist() == [2, 1]  # nothing of a refused query is answered
-        owner.close()
         with pytest.raises(InputError, match="there is no record"):
             owner.query([5])
+        owner.close()
+        with pytest.raises(InputError, match="has closed"):
+            owner.query([1])
+        for points, ids, message in (
+            ([[math.nan]], None, "points has the value nan at row 0"),
+            ([[0.1]], np.arange(2), "ids has 2 entries for 1 records"),
+            ([[0.1, 0.2]], None, "points must have 1 features"),
+        ):
+            with pytest.raises(InputError, match=message):
+                DataOwner(points, NoisyRecords([0.0], [1.0], 1.0), 2, ids=ids)
+
+    def test_many_who_ask_at_once_get_no_more_than_the_budget(self, tmp_path):
+        from concurrent.futures import ThreadPoolExecutor
+
+        ledger = Ledger(tmp_path / "l", epsilon=50.0, delta=1e-9, neighbours="replace-features")
+        owner = DataOwner(np.full((1, 1), 0.5), NoisyRecords([0.0], [1.0], 1.0), 3, ledger=ledger)
+
+        def ask(_):
+            try:
+                return len(owner.query([0]))
+            except InputError:
+                return 0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(ask, range(24))) == 3
+        assert ledger.spent() == 3.0
+
+    def test_a_strategy_cannot_rename_the_accounts(self, tmp_path):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        X, y, X_val, y_val = made(10, 10, 2)
+        ids, kept = np.arange(10), X_val.copy()
+
+        def renames(view):
+            for array in (view.ids, view.labels, view.X_val, view.y_val):
+                if view.step == 0:
+                    with pytest.raises(ValueError, match="read-only"):
+                        array[0] = 99
+                array.setflags(write=True)  # it is the strategy's own copy
+                array[:] = 1
+            return [0, 1] if view.step < 5 else []
+
+        game = da.disclosure_game(X, y, X_val, y_val, renames, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, ids=ids)
+        assert ledger.spent() == game.query_cost * 5
+        assert ledger.disclosures()[1].records == 2
+        assert game.ids.tolist() == ids.tolist() == list(range(10))
+        np.testing.assert_array_equal(X_val, kept)
+        np.testing.assert_array_equal(game.labels, y)
+
+    def test_validation_records_that_are_the_owners_are_refused(self):
+        X, y, _, _ = made()
+        with pytest.raises(InputError, match="every validation record is also in the training data"):
+            da.disclosure_game(X, y, X, y, "random", 1.0, 1, 0.99)
+        assert da.disclosure_game(X, y, X, y, "random", 1.0, 1, 0.99, seed=0).n_queries  # a rehearsal may
+
+    def test_interrupted_it_keeps_what_it_has(self, monkeypatch):
+        asked = []
+        honest = DataOwner._draw
+
+        def draw(self, rows):
+            asked.append(len(rows))
+            if len(asked) == 4:
+                raise KeyboardInterrupt
+            return honest(self, rows)
+
+        monkeypatch.setattr(DataOwner, "_draw", draw)
+        for strategy in ("random", "ucb"):
+            asked.clear()
+            game = da.disclosure_game(*made(6, 10, 2), strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0)
+            assert game.outcome == "interrupted"
+            assert np.abs(game.centres[game.queries > 0]).sum() > 0
+        monkeypatch.setattr(DataOwner, "_draw", lambda self, rows: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            da.disclosure_game(*made(6, 10, 2), "random", 1.0, 9, 0.9999, bounds=(0, 1))
 
 
 class TestMechanism:
@@ -425,6 +548,10 @@ class TestMechanism:
         ("arguments", "message"),
         [
             (([0.0], [-1.0], 1.0), "bounds of feature 0 are 0 and -1"),
+            (([0.0], [math.inf], 1.0), "must be finite"),
+            (([-1e308], [1e308], 1.0), "too far apart"),
+            (([0.0], [0.0], 1.0), "no feature room to move"),
+            (([0.0], [1.0], 1e-320), "epsilon is too small"),
             (([0.0, 0.0], [1.0], 1.0), "one low and one high"),
             (([0.0], [math.nan], 1.0), "bounds of feature 0"),
             (([0.0], [1.0], 0.0), "epsilon must be a finite number above 0"),
@@ -497,10 +624,17 @@ class TestResult:
         game = da.disclosure_game(records, None, ours, None, "random", 2.0, 2, 0.99, share=0.1, seed=0)
         assert game.ids.tolist() == records.ids.tolist()
         assert 0 < game.score(ours) < 1
-        fewer = records.take(np.arange(200)) if hasattr(records, "take") else None
-        if fewer is not None:
-            part = da.disclosure_game(fewer, None, ours, None, "random", 2.0, 2, 0.99, share=0.1, seed=0)
-            np.testing.assert_array_equal(part.mechanism.low, game.mechanism.low)
+        fewer = records.split(0.1, seed=2)[0]
+        part = da.disclosure_game(fewer, None, ours, None, "random", 2.0, 2, 0.99, share=0.1, seed=0)
+        np.testing.assert_array_equal(part.mechanism.low, game.mechanism.low)
+        np.testing.assert_array_equal(part.mechanism.high, game.mechanism.high)
+        assert part.encoder.to_dict() == game.encoder.to_dict()
+
+    def test_a_loaded_game_scores_tables_too(self, tmp_path):
+        records, ours, test, _ = da.load_dataset("census").split(0.2, 0.1, 0.1, seed=1)
+        game = da.disclosure_game(records, None, ours, None, "random", 2.0, 2, 0.99, share=0.5, seed=0)
+        game.save(tmp_path / "g.parquet")
+        assert da.load_result(tmp_path / "g.parquet").score(test) == game.score(test)
 
 
 @pytest.mark.parametrize(
@@ -554,7 +688,7 @@ def test_bad_data_is_named():
 
 
 class TestLeakage:
-    def test_noise_hides_members(self):
+    def test_noise_hides_members(self, tmp_path):
         rng = np.random.default_rng(0)
         X, X_val = rng.uniform(size=(150, 3)), rng.uniform(size=(40, 3))
         y, y_val = rng.integers(0, 2, 150), rng.integers(0, 2, 40)
@@ -563,6 +697,9 @@ class TestLeakage:
         assert found.before.auc > 0.7
         assert found.after.auc < found.before.auc - 0.1
         assert "AUC" in found.summary()
+        assert found.to_frame("pyarrow").num_rows == 2 * len(found.before)
+        found.save(tmp_path / "l.parquet")
+        assert da.load_result(tmp_path / "l.parquet").summary() == found.summary()
         assert "noisy centres" in [text.get_text().split(" (")[0] for text in found.plot().get_legend().get_texts()]
         same = da.membership_attack(X, y, "lira", 1, games=16, ids=np.arange(150))
         np.testing.assert_array_equal(same.values, found.before.values)
@@ -615,6 +752,8 @@ class TestLeakage:
             da.disclosure_leakage(X, y, X)
         with pytest.raises(InputError, match="must be the records of the game"):
             da.disclosure_leakage(X[:5], y[:5], game)
+        with pytest.raises(InputError, match="labels of the records in the game"):
+            da.disclosure_leakage(X, 1 - y, da.disclosure_game(*made(), "random", 1.0, 1, 1.0, bounds=(0, 1), seed=0))
         with pytest.raises(InputError, match="attacker must be"):
             da.disclosure_leakage(X, y, game, attacker="anybody")
         with pytest.raises(InputError, match="use lira"):
@@ -683,6 +822,18 @@ class TestEquilibrium:
         with pytest.raises(InputError, match="there is no epsilon=2"):
             found.table("gini", 2.0)
 
+    def test_what_is_spent_in_vain_counts(self):
+        found = self.search(repeats=1)
+        two = {name: np.array(values) for name, values in (
+            ("epsilon", [1.0] * 4), ("t_max", [9.0] * 4), ("exploration", [0.1, 0.1, 0.2, 0.2]), ("repeat", [0.0, 1.0] * 2),
+            ("reached", [1.0, 0.0, 1.0, 1.0]), ("budget", [10.0, 500.0, 60.0, 60.0]),
+        )}  # fmt: skip
+        rest = {name: np.zeros(4) for name in ("queries", "utility", "gini", "inclusiveness", "spearman")}
+        made_up = replace(found, **two, **rest)
+        assert made_up.best_response(1.0, 9, chance=0.5) == (0.2, 60.0)
+        assert made_up.best_response(1.0, 9) == (0.2, 60.0)
+        assert made_up.best_response(1.0, 5) is None
+
     def test_nobody_reaches_it(self):
         found = self.search(epsilons=[0.1], t_maxes=[1], repeats=1)
         assert found.solution() is None
@@ -711,6 +862,9 @@ class TestEquilibrium:
             assert getattr(again, name).tobytes() == getattr(whole, name).tobytes()
         assert any("were taken from" in note for note in again.notes)
         assert len(diary.read_text().splitlines()) == 16
+        diary.write_bytes(diary.read_bytes().replace(b"\n", b"\r\n"))  # an editor was here
+        assert any("16 of 16 games" in note for note in self.search(resume=diary).notes)
+        assert any("16 of 16 games" in note for note in self.search(resume=diary).notes)
         more = self.search(resume=diary, t_maxes=[2, 40, 5])
         assert any("16 of 24 games" in note for note in more.notes)
         other = da.search_equilibrium(*made(40, 30, 4, seed=1), [1.0], [2], [0.0], 0.75, resume=diary, repeats=1)
@@ -745,8 +899,9 @@ class TestEquilibrium:
             ({"epsilons": [0.0]}, "epsilons must be"),
             ({"t_maxes": [0]}, "t_maxes must be"),
             ({"explorations": [-1.0]}, "explorations must be"),
-            ({"explorations": []}, "explorations must be one or more different"),
-            ({"t_maxes": [3, 3]}, "t_maxes must be one or more different"),
+            ({"explorations": []}, "explorations must be a list of different"),
+            ({"t_maxes": [3, 3]}, "t_maxes must be a list of different"),
+            ({"t_maxes": 3}, "t_maxes must be a list of different"),
             ({"repeats": 0}, "repeats must be"),
             ({"epsilons": "1"}, "epsilons must be a list"),
         ],

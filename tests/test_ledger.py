@@ -261,7 +261,8 @@ class TestDisclosures:
         ledger = self.ledger(path)
         number = ledger.open_disclosure("data", "noisy copies")
         ledger.complete(number, "{}")
-        for wrong in (number, 99):
+        ordinary = spend(ledger, costs=[Cost("gaussian", 20.0, neighbours="replace")])
+        for wrong in (number, 99, ordinary):
             with pytest.raises(InputError, match=f"no open disclosure number {wrong}"):
                 ledger.charge(wrong, ["a"], 1.0)
         with pytest.raises(InputError, match="once at a time"):

@@ -65,10 +65,17 @@ def show(ledger: LedgerFile) -> None:
             what,
             line.audience,
             f"no. {numbers[line.dataset]}",
-            "released" if line.released else "paid, never delivered",
+            "released" if line.released else "paid, never delivered" if alone > 0 else "open, nothing paid",
         )
     console.print(table, highlight=False)
-    console.print("Costs compose: together they are less than the sum of each alone.", highlight=False)
+    if any(line.costs for line in lines):
+        console.print("Costs compose: together they are less than the sum of each alone.", highlight=False)
+    if disclosed:
+        console.print(
+            "A disclosure costs what its record most asked for has spent; disclosures of one data set add up record by "
+            "record, those of different ones as they are.",
+            highlight=False,
+        )
 
 
 @app.command()

@@ -62,6 +62,13 @@ class Unseen(StrEnum):
     ABSENT = "absent"
 
 
+class Attacker(StrEnum):
+    """Who attacks: one who knows how the game was played, or one who knows the centres as well."""
+
+    OUTSIDER = "outsider"
+    INSIDER = "insider"
+
+
 class Trajectory(StrEnum):
     """What to draw of a game."""
 
@@ -117,8 +124,8 @@ def price(
     values: Annotated[
         Path, typer.Argument(help="Values of records, as `datassay value -o` writes them: .parquet or .json.")
     ],
-    theta: Annotated[float, typer.Option(help="How the privacy cost grows with value.")] = 2.0,
-    gamma: Annotated[float, typer.Option(help="How large the privacy cost is.")] = 1.0,
+    theta: Annotated[float | None, typer.Option(help="How the privacy cost grows with value (2).")] = None,
+    gamma: Annotated[float | None, typer.Option(help="How large the privacy cost is (1).")] = None,
     target: Annotated[float | None, typer.Option(help="Value that a consumer wants: show what they would buy.")] = None,
     share: Annotated[float | None, typer.Option(help="The same, as a share of all value for sale.")] = None,
     search: Annotated[
@@ -131,6 +138,9 @@ def price(
     budget: Annotated[float | None, typer.Option(help="For --search: the most that the consumer would pay.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write prices (or the search): .parquet, .csv or .json.")
+    ] = None,
+    bought: Annotated[
+        Path | None, typer.Option(help="Write what is bought and what each owner is paid: .parquet, .csv or .json.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw price against value (or whom the search pays): .svg, .png or .pdf.")
@@ -150,12 +160,16 @@ def price(
     """
     import datassay as da
 
-    _check_written(output, plot, [], [str(values)])
+    _check_written([output, bought], plot, [], [str(values)])
     worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
         raise InputError("name one of --target (in units of value) and --share (of all value for sale)")
     if budget is not None and not search:
         raise InputError("--budget belongs to --search")
+    if search and (theta is not None or gamma is not None or bought is not None):
+        raise InputError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
+    if bought is not None and target is None and share is None:
+        raise InputError("--bought needs what the consumer wants: --target or --share")
     result: Any
     if search:
         result = da.search_prices(
@@ -164,14 +178,17 @@ def price(
         )  # fmt: skip
         told = [result.summary()]
     else:
-        result = da.price(worth, theta, gamma)
+        result = da.price(worth, 2.0 if theta is None else theta, 1.0 if gamma is None else gamma)
         told = [result.summary()]
         if target is not None or share is not None:
-            told.append(result.buy(target, share=share).summary())
+            purchase = result.buy(target, share=share)
+            told.append(purchase.summary())
+            if bought is not None:
+                purchase.save(bought)
     if output is not None:
         result.save(output)
     draw(result.plot, plot, 6, 4)
-    _tell(quiet, told, [output, plot])
+    _tell(quiet, told, [output, bought, plot])
 
 
 @app.command()
@@ -213,8 +230,9 @@ def play(
         float | None, typer.Option(help="ε of a new ledger; a record can cost t_max × features × ε.")
     ] = None,
     leakage: Annotated[
-        bool, typer.Option("--leakage", help="Attack a 1-NN of the records and one of the centres by LiRA.")
-    ] = False,
+        Attacker | None,
+        typer.Option(help="LiRA on a 1-NN of the records and on one of the centres, which an insider knows."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of a rehearsal, of --split and of --leakage.")] = 0,
     id: IdOption = None,
     ignore: IgnoreOption = "",
@@ -251,7 +269,7 @@ def play(
     import datassay as da
 
     check_jobs(jobs)
-    _check_written(output, plot, [consumer, ledger], [data, None if validation is None else str(validation)])
+    _check_written([output, consumer], plot, [ledger], [data, None if validation is None else str(validation)])
     given: dict[str, Any] = {
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
@@ -259,6 +277,10 @@ def play(
     check_applies(strategy, given, APPLIES[strategy])
     if ledger is not None and not for_real:
         raise InputError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
+    if consumer is not None and not for_real:
+        raise InputError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
+    if for_real and split is not None:
+        raise InputError("--split is to try it out: a game for real needs --validation, the consumer's own records")
     if for_real and target is None:
         raise InputError("a game for real needs --target: the one computed from the records would tell about them")
     reading = reading_options(ignore, categorical, text, missing, scale)
@@ -275,12 +297,12 @@ def play(
             **run,
         )  # fmt: skip
     except InputError:
-        if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
+        if new and book is not None and not book.disclosures():  # nothing was asked of it: its budget is not settled
             book.path.unlink(missing_ok=True)
         raise
     told = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()]
-    if leakage:
-        told.append(da.disclosure_leakage(records, None, game, seed=seed, **run).summary())
+    if leakage is not None:
+        told.append(da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run).summary())
     if book is not None:
         told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
     if output is not None:
@@ -289,6 +311,8 @@ def play(
         game.for_consumer().save(consumer)
     draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
     _tell(quiet, told, [output, consumer, plot])
+    if game.outcome == "interrupted":
+        raise typer.Exit(130)
 
 
 APPLIES = {
@@ -331,6 +355,7 @@ def search(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a map: .svg, .png or .pdf.")] = None,
     what: Annotated[Measure, typer.Option(help="What to draw.")] = Measure.REACHED,
+    plot_epsilon: Annotated[float | None, typer.Option(help="Which ε to draw, if there are several.")] = None,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
@@ -345,36 +370,49 @@ def search(
     import datassay as da
 
     check_jobs(jobs)
-    _check_written(output, plot, [resume], [data, None if validation is None else str(validation)])
+    _check_written([output], plot, [resume], [data, None if validation is None else str(validation)])
     tried = number_list("--t-maxes", t_maxes)
     if any(number != int(number) for number in tried):
         raise InputError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
     budgets = [int(number) for number in tried]
     each = number_list("--epsilons", epsilons)
-    if plot is not None and len(each) > 1:
-        raise InputError("a map is of one ε: name one in --epsilons, or leave out --plot")
+    if plot is not None and len(each) > 1 and plot_epsilon is None:
+        raise InputError("a map is of one ε: choose it with --plot-epsilon")
+    if plot_epsilon is not None and plot_epsilon not in each:
+        raise InputError(f"--plot-epsilon must be one of --epsilons {epsilons}")
     reading = reading_options(ignore, categorical, text, missing, scale)
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
-    found = da.search_equilibrium(
-        records, None, ours, None, each, budgets, number_list("--explorations", explorations), target, repeats=repeats,
-        k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds), learning_rate=learning_rate,
-        unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs, memory=memory * 2**20,
-        progress=not quiet and sys.stderr.isatty(),
-    )  # fmt: skip
+    try:
+        found = da.search_equilibrium(
+            records, None, ours, None, each, budgets, number_list("--explorations", explorations), target,
+            repeats=repeats, k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds),
+            learning_rate=learning_rate, unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs,
+            memory=memory * 2**20, progress=not quiet and sys.stderr.isatty(),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if resume is not None:
+            typer.echo(
+                f"Interrupted; the games that ended are kept in {resume}: the same command goes on from there.",
+                err=True,
+            )
+        raise
     if output is not None:
         found.save(output)
-    draw(lambda axes: found.plot(what.value, None, axes), plot, 6, 4.5)
+    draw(lambda axes: found.plot(what.value, plot_epsilon, axes), plot, 6, 4.5)
     _tell(quiet, [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()], [output, plot])
 
 
-def _check_written(output: Path | None, plot: Path | None, also: list[Path | None], read: list[str | None]) -> None:
+def _check_written(
+    tables: list[Path | None], plot: Path | None, also: list[Path | None], read: list[str | None]
+) -> None:
     from datassay import results
 
-    if output is not None:
-        results.check_output(output)
+    for table in tables:
+        if table is not None:
+            results.check_output(table)
     if plot is not None:
         results.check_figure(plot)
-    refuse_inputs([output, plot, *also], read)
+    refuse_inputs([*tables, plot, *also], read)
 
 
 def _bounds(text: str) -> Any:

@@ -244,7 +244,7 @@ def open_ledger(
 
     if path is None:
         if epsilon is not None or delta is not None:
-            raise InputError("--budget-epsilon and --budget-delta are those of a ledger: name it with --ledger")
+            raise InputError("a budget is that of a ledger: name it with --ledger")
         return None
     if not path.exists():
         if epsilon is None:

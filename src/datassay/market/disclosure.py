@@ -35,12 +35,13 @@ from datassay.market.strategies import (
     StrategyName,
 )
 from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
-from datassay.privacy import Guarantee, Ledger, NoisyRecords, check_ledger
+from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_ledger, check_public
 from datassay.results import (
     FrameKind,
     Parameter,
     check_axes,
     freeze,
+    frozen,
     make_frame,
     new_axes,
     save_columns,
@@ -54,8 +55,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bounds = str | tuple[ArrayLike, ArrayLike]
+UNCERTIFIED = "not certified:"
 TRACKED = ("step", "queries", "budget", "utility", "gini", "spearman", "error")
-ENDS = ("target reached", "budget spent", "query limit reached", "strategy stopped", "no budget")
+REACHED, SPENT, LIMIT, STOPPED, NOTHING = (
+    "target reached",
+    "budget spent",
+    "query limit reached",
+    "strategy stopped",
+    "no budget",
+)
+REFUSED, INTERRUPTED = "ledger refused", "interrupted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +89,8 @@ class Disclosure:
         spending, ``spearman`` of scores with worth, ``error`` (mean distance of the centres of queried records from the
         records), as the game went.
     outcome
-        How it ended: ``target reached``, ``budget spent``, ``query limit reached``, ``strategy stopped`` or
-        ``no budget``.
+        How it ended: ``target reached``, ``budget spent``, ``query limit reached``, ``strategy stopped``,
+        ``no budget``, ``ledger refused`` (a query beyond the ledger's budget) or ``interrupted``.
     target, utility, full_utility
         What the consumer wanted, what it got, and what it would have got from the records as they are.
     epsilon, t_max, query_cost, mechanism
@@ -136,7 +145,7 @@ class Disclosure:
     @property
     def reached(self) -> bool:
         """Whether the consumer got what it wanted."""
-        return self.outcome == ENDS[0]
+        return self.outcome == REACHED
 
     @property
     def n_queries(self) -> int:
@@ -166,7 +175,7 @@ class Disclosure:
         """Utility of the consumer's model (the centres in use) on other points, a test set say."""
         if isinstance(X, Table):
             if self.encoder is None:
-                raise InputError("this game was played on plain numbers, or was loaded from a file: give X as numbers")
+                raise InputError("this game was played on plain numbers: give X as numbers")
             y = X.labels if y is None else y
             X, _ = self.encoder.transform(X)
         points, labels = np.asarray(as_floats("X", X), np.float64), as_labels("y", y)
@@ -183,11 +192,18 @@ class Disclosure:
         )  # fmt: skip
 
     def for_consumer(self) -> "Disclosure":
-        """The same game without what only the owner may see: whatever was computed from the records themselves."""
+        """The same game without what only the owner may see: whatever was computed from the records themselves.
+
+        Only of a game whose guarantee is certified: a rehearsal's seed would give the noise away, and bounds or a
+        target taken from the records tell about them.
+        """
+        if not self.guarantee.certified:
+            reasons = "; ".join(note.removeprefix(UNCERTIFIED).strip() for note in self.notes if UNCERTIFIED in note)
+            raise InputError(f"there is nothing in this game that the consumer may see: {reasons}")
         blank = np.full(len(self.trajectory["step"]), math.nan)
         seen = {name: blank if name in ("spearman", "error") else track for name, track in self.trajectory.items()}
         nothing = np.full(len(self), math.nan)
-        return replace(self, worth=nothing, trajectory=seen, full_utility=math.nan)
+        return replace(self, worth=nothing, trajectory=seen, full_utility=math.nan, notes=())  # notes tell of records
 
     def summary(self) -> str:
         """How the game went, in words."""
@@ -263,6 +279,7 @@ class Disclosure:
         """
         header = {
             "kind": "disclosure",
+            "encoder": None if self.encoder is None else self.encoder.to_dict(),
             "trajectory": {
                 name: [None if x != x else x for x in track.tolist()] for name, track in self.trajectory.items()
             },
@@ -306,6 +323,7 @@ def load_disclosure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.
         seed=None if seed is None else int(seed),
         notes=tuple(map(str, header["notes"])),
         version=str(header["version"]),
+        encoder=None if header["encoder"] is None else Encoder.from_dict(header["encoder"]),
     )
 
 
@@ -438,7 +456,10 @@ def disclosure_game(
     if ledger is not None and (target is None or bounds == "data"):
         missing = "bounds that do not come from the records" if bounds == "data" else "a target"
         raise InputError(f"a ledger is for games that are certified, and this one needs {missing}")
-    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, ids, Run(n_jobs, memory, None))
+    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, None))
+    notes = list(stage.inputs.notes)
+    if seed is None:  # bounds and encoding come from validation records, and these are the consumer's
+        check_public(stage.inputs, notes)
     full, worth = stage.secrets(rules) if diagnostics or target is None else (math.nan, np.full(stage.n, math.nan))
     rng = np.random.default_rng(seed)
     owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)
@@ -450,12 +471,14 @@ def disclosure_game(
         chooser = strategy
     elif strategy != "ucb":
         chooser = NoisyShapley(stage.n, share, bootstrap if strategy == "shapley-commit" else None, stage.run)
-    played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, progress)
-    owner.close()
+    try:
+        played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, progress)
+    finally:
+        owner.close()
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
     told: dict[str, Parameter] = {
         "k": rules.k, "metric": metric, "utility": utility, "epsilon": stage.epsilon, "t_max": rules.t_max,
-        "bounds": bounds if isinstance(bounds, str) else "given", "max_queries": rules.max_queries,
+        "bounds": told_bounds(bounds), "max_queries": rules.max_queries,
         "n_validation": len(stage.points_val), "features": stage.points.shape[1],
     }  # fmt: skip
     if name in ("random", "shapley", "shapley-commit"):
@@ -464,7 +487,7 @@ def disclosure_game(
         told["bootstrap"] = bootstrap
     if name == "ucb":
         told |= {"exploration": rules.exploration, "learning_rate": rules.learning_rate, "unseen": unseen}
-    notes = list(stage.inputs.notes)
+    notes += played.notes
     if owner.clipped:
         notes.append(
             f"{owner.clipped:,} of {stage.points.size:,} entries were outside the bounds and were cut off there"
@@ -476,7 +499,7 @@ def disclosure_game(
         why.append("bounds were taken from the records, which leaks: give public ones")
     if target is None:
         why.append("the target was computed from the records: name one")
-    notes += [f"not certified: {reason}" for reason in why]
+    notes += [f"{UNCERTIFIED} {reason}" for reason in why]
     return Disclosure(
         values=np.asarray(stage.epsilon * owner.queries, np.float64),
         ids=stage.inputs.ids,
@@ -495,7 +518,7 @@ def disclosure_game(
         t_max=rules.t_max,
         query_cost=stage.mechanism.cost,
         mechanism=stage.mechanism,
-        guarantee=_promise(stage, rules.t_max, not why),
+        guarantee=_promise(stage, min(rules.t_max, rules.max_queries or rules.t_max), not why),
         strategy=name,
         parameters=told,
         seed=seed,
@@ -505,11 +528,12 @@ def disclosure_game(
 
 
 def _promise(stage: "Stage", t_max: int, certified: bool) -> Guarantee:
-    d = stage.points.shape[1]
+    d, epsilons = stage.points.shape[1], stage.mechanism.epsilon
+    each = f"{epsilons[0]:g}" if np.ptp(epsilons) == 0 else f"{epsilons.min():g} to {epsilons.max():g}"
     return Guarantee(
         mechanism=(
-            f"at most {t_max} noisy copies a record, Laplace noise on each of {d:,} features, ε = {stage.epsilon:g} a "
-            f"feature, ε = {stage.mechanism.cost:g} a copy"
+            f"at most {t_max} noisy copies a record, Laplace noise on each of {d:,} features, ε = {each} a feature, "
+            f"ε = {stage.mechanism.cost:g} a copy"
         ),
         epsilon=t_max * stage.mechanism.cost,
         delta=0.0,
@@ -555,6 +579,7 @@ class Stage:
         y_val: object | None,
         epsilon: ArrayLike,
         bounds: Bounds,
+        metric: str,
         ids: object | None,
         run: Run,
     ) -> "Stage":
@@ -571,6 +596,9 @@ class Stage:
         for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
             if len(rows) != len(labels):
                 raise InputError(f"{name} has {len(labels)} labels for {len(rows)} rows")
+        zero = ~points_val.any(axis=1)
+        if metric == "cosine" and zero.any():
+            raise InputError(f"X_val has a row of length zero at row {int(zero.argmax())}: cosine has no meaning there")
         low, high = _bounds(bounds, points, points_val)
         return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), run)
 
@@ -636,6 +664,14 @@ def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats,
         ) from None
 
 
+def told_bounds(bounds: Bounds) -> str:
+    """Bounds in a word, or as numbers if there are two."""
+    if isinstance(bounds, str):
+        return bounds
+    low, high = (np.asarray(bound, np.float64) for bound in bounds)
+    return f"{float(low):g} to {float(high):g}" if low.ndim == high.ndim == 0 else "given, one a feature"
+
+
 class Track:
     """The trajectory, row by row."""
 
@@ -674,7 +710,7 @@ class Played:
     scores: Floats
     utility: float
     outcome: str
-    steps: int
+    notes: tuple[str, ...] = ()
 
 
 def play(
@@ -692,140 +728,157 @@ def play(
         rules = replace(rules, unseen="absent")
     model = stage.model(rules)
     track = Track(stage, model, worth)
+    table = _Table(stage, rules, owner, target, model, track, whole)
     with Bar(progress, whole, "queries") as report:
         if strategy is None:
-            return _play_bandit(stage, rules, owner, target, model, track, whole, report)
-        return _play_moves(stage, rules, owner, target, strategy, model, track, whole, report)
+            return _play_bandit(table, report)
+        return _play_moves(table, strategy, report)
 
 
-def _play_bandit(
-    stage: Stage,
-    rules: Rules,
-    owner: DataOwner,
-    target: float,
-    model: MovingNeighbours,
-    track: Track,
-    whole: int,
-    report: Callable[[int], None],
-) -> Played:
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Where a game is played: who with whom, by which rules, for how many queries at most."""
+
+    stage: Stage
+    rules: Rules
+    owner: DataOwner
+    target: float
+    model: MovingNeighbours
+    track: Track
+    whole: int
+
+    def opening(self) -> str:
+        """How the game ends before it begins, if it does."""
+        if self.rules.t_max == 0:
+            return NOTHING
+        return REACHED if self.model.utility >= self.target else ""
+
+    def cut(self, error: BaseException) -> tuple[str, tuple[str, ...]]:
+        """How a game ends that was cut short: what was received is kept. If nothing was, there is nothing to keep."""
+        if not self.owner.received:
+            raise error
+        if isinstance(error, KeyboardInterrupt):
+            return INTERRUPTED, ()
+        return REFUSED, (str(error),)
+
+
+def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
     from datassay.market import kernels
 
+    stage, rules, owner, model, track = table.stage, table.rules, table.owner, table.model, table.track
     n, d = owner.unit.shape
     state, queries, utility = model.state, owner.queries, model.utility
     learned, far = np.zeros(n), np.empty(len(stage.points_val))
-    first = kernels.bonus(rules.exploration, 0, rules.t_max) if rules.t_max else -math.inf
-    scores = np.full(n, first)
-    every = rules.every or max(1, n // 4, whole // 400)
+    scores = np.full(n, kernels.bonus(rules.exploration, 0, rules.t_max) if rules.t_max else -math.inf)
+    every = rules.every or max(1, n // 4, table.whole // 400)
     most = max(1, stage.run.memory // 4 // (8 * d))  # rows of noise at a time
     mechanism = owner.mechanism
     track.add(0, queries, utility, learned)
-    step, outcome = 0, ENDS[4] if rules.t_max == 0 else ""
-    if not outcome and utility >= target:
-        outcome = ENDS[0]
-    while not outcome:
-        ahead = min(every - step % every, most, whole - step)
-        if ahead == 0:
-            outcome = ENDS[1] if step == n * rules.t_max else ENDS[2]
-            break
-        spent = False
-        if isinstance(owner, RehearsingOwner):
-            made, utility, spent = kernels.play_bandit(
-                state, owner.unit, mechanism.low, mechanism.width, 1.0 / mechanism.epsilon, owner.noise(ahead),
-                rules.learning_rate, rules.exploration, rules.t_max, target, utility, queries, learned, scores, far,
-            )  # fmt: skip
-        else:
-            made = 0
-            while made < ahead and (made == 0 or utility < target):
-                best = kernels.best_arm(scores)
-                sample = owner.query([best])[0]
-                before, utility = utility, model.receive(best, sample, queries[best])
-                kernels.learn(
-                    best,
-                    utility - before,
-                    rules.learning_rate,
-                    rules.exploration,
-                    rules.t_max,
-                    queries,
-                    learned,
-                    scores,
-                )
-                made += 1
-        step += made
-        report(made)
-        if utility >= target:
-            outcome = ENDS[0]
-        elif spent:
-            outcome = ENDS[1]
-        if outcome or step % every == 0:
-            track.add(step, queries, utility, learned)
+    step, outcome = 0, table.opening()
+    notes: tuple[str, ...] = ()
+    try:
+        while not outcome:
+            ahead = min(every - step % every, most, table.whole - step)
+            if ahead == 0:
+                outcome = SPENT if step == n * rules.t_max else LIMIT
+                break
+            if isinstance(owner, RehearsingOwner):
+                made, utility, _ = kernels.play_bandit(
+                    state, owner.unit, mechanism.low, mechanism.width, 1.0 / mechanism.epsilon, owner.noise(ahead),
+                    rules.learning_rate, rules.exploration, rules.t_max, table.target, utility, queries, learned,
+                    scores, far,
+                )  # fmt: skip
+            else:
+                made = 0
+                while made < ahead and utility < table.target:
+                    best = kernels.best_arm(scores)
+                    sample = owner.query([best])[0]
+                    before, utility = utility, model.receive(best, sample, queries[best])
+                    kernels.learn(
+                        best, utility - before, rules.learning_rate, rules.exploration, rules.t_max, queries, learned,
+                        scores,
+                    )  # fmt: skip
+                    made += 1
+            step += made
+            report(made)
+            outcome = REACHED if utility >= table.target else ""
+            if outcome or step % every == 0:
+                track.add(step, queries, utility, learned)
+    except (BudgetExceededError, KeyboardInterrupt) as error:
+        outcome, notes = table.cut(error)
+        step, utility = int(queries.sum()), model.utility
     track.add(step, queries, utility, learned)
     used = np.ones(n, np.bool_) if rules.unseen == "origin" else queries > 0
-    return Played(model, track, used, learned, float(utility), outcome, step)
+    return Played(model, track, used, learned, float(utility), outcome, notes)
 
 
-def _play_moves(
-    stage: Stage,
-    rules: Rules,
-    owner: DataOwner,
-    target: float,
-    strategy: Strategy,
-    model: MovingNeighbours,
-    track: Track,
-    whole: int,
-    report: Callable[[int], None],
-) -> Played:
+def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]) -> Played:
+    stage, rules, owner, model, track = table.stage, table.rules, table.owner, table.model, table.track
     name = getattr(strategy, "__name__", type(strategy).__name__)
     inputs, queries = stage.inputs, owner.queries
     utility, step, moving = model.utility, 0, True
     used = np.zeros(stage.n, np.bool_)
     every = rules.every or 1
+    # A strategy is the consumer's: it gets copies, lest it change whose record is charged.
+    labels, ids, y_val = (frozen(array) for array in (inputs.labels, inputs.ids, inputs.labels_val))
+    theirs = _read_only(stage.points_val.copy())
+    view = partial(
+        ConsumerView, centres=_read_only(model.centres), labels=labels, ids=ids, X_val=theirs, y_val=y_val, k=rules.k,
+        metric=rules.metric,
+    )  # fmt: skip
     idea = getattr(strategy, "scores", None)
     track.add(0, queries, utility, idea)
-    outcome = ENDS[4] if rules.t_max == 0 else ENDS[0] if utility >= target else ""
-    while not outcome:
-        view = partial(
-            ConsumerView, centres=_read_only(model.centres), labels=inputs.labels, ids=inputs.ids,
-            X_val=stage.points_val, y_val=inputs.labels_val, k=rules.k, metric=rules.metric,
-        )  # fmt: skip
-        move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
-        move = move if isinstance(move, Move) else Move(move)
-        try:
-            asked = owner.check(move.query)
-        except InputError as error:
-            raise InputError(f"strategy {name}, move {step}: {error}") from None
-        left = whole - int(queries.sum())
-        if len(asked) == 0 or left == 0:
-            spent = not (owner.remaining > 0).any() or isinstance(strategy, RandomSubset | NoisyShapley)
-            outcome = ENDS[2] if left == 0 and (owner.remaining > 0).any() else ENDS[1] if spent else ENDS[3]
-            break
-        cut_short = len(asked) > left
-        asked = asked[:left]
-        moving = moving and move.use is None
-        for part in np.array_split(asked, max(1, math.ceil(len(asked) * stage.points.shape[1] * 8 / stage.run.memory))):
-            copies = owner.query(part)
-            if moving:
-                for i, copy in zip(part.tolist(), copies, strict=True):
-                    utility = model.receive(i, copy, queries[i])
-            else:
-                centres = model.centres
-                centres[part] += (copies - centres[part]) / queries[part, None]
-            report(len(part))
+    outcome = table.opening()
+    notes: tuple[str, ...] = ()
+    try:
+        while not outcome:
+            left = table.whole - int(queries.sum())
+            if left == 0:
+                outcome = LIMIT if (owner.remaining > 0).any() else SPENT
+                break
+            move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
+            move = move if isinstance(move, Move) else Move(move)
+            try:
+                asked = owner.check(move.query)
+            except InputError as error:
+                raise InputError(f"strategy {name}, move {step}: {error}") from None
+            if len(asked) == 0:
+                outcome = SPENT if isinstance(strategy, RandomSubset | NoisyShapley) else STOPPED
+                break
+            cut_short = len(asked) > left
+            asked = asked[:left]
+            moving = moving and move.use is None
+            at_once = max(1, stage.run.memory // (8 * stage.points.shape[1]))
+            for part in (asked[start : start + at_once] for start in range(0, len(asked), at_once)):
+                copies = owner.query(part)
+                if moving:
+                    for i, copy in zip(part.tolist(), copies, strict=True):
+                        utility = model.receive(i, copy, queries[i])
+                else:
+                    centres = model.centres
+                    centres[part] += (copies - centres[part]) / queries[part, None]
+                report(len(part))
+            step += 1
+            used = queries > 0
+            if not moving:
+                use = move.use
+                if callable(use):
+                    use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
+                if use is not None:
+                    used = _as_used(use, queries, name, step, cut_short)
+                utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+            outcome = REACHED if utility >= table.target else ""
+            if outcome or step % every == 0:
+                track.add(step, queries, utility, getattr(strategy, "scores", None))
+    except (BudgetExceededError, KeyboardInterrupt) as error:
+        outcome, notes = table.cut(error)
+        used &= queries > 0
+        utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
         step += 1
-        used = queries > 0
-        if not moving:
-            use = move.use
-            if callable(use):
-                use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
-            if use is not None:
-                used = _as_used(use, queries, name, step, cut_short)
-            utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
-        outcome = ENDS[0] if utility >= target else ""
-        if outcome or step % every == 0:
-            track.add(step, queries, utility, getattr(strategy, "scores", None))
     idea = getattr(strategy, "scores", None)
     track.add(step, queries, utility, idea)
     scores = np.full(stage.n, math.nan) if idea is None else np.asarray(idea, np.float64)
-    return Played(model, track, used, scores, utility, outcome, step)
+    return Played(model, track, used, scores, utility, outcome, notes)
 
 
 def _read_only(array: Floats) -> Floats:

@@ -16,7 +16,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
 from datassay._work import Bar, Progress, in_order, thread_count
-from datassay.market.disclosure import Bounds, Rules, Stage, play
+from datassay.market.disclosure import Bounds, Rules, Stage, play, told_bounds
 from datassay.market.moving import METRICS, UNSEEN, UTILITIES, Unseen, Utility
 from datassay.market.pricing import gini
 from datassay.neighbors import DEFAULT_MEMORY, Run
@@ -113,14 +113,15 @@ class Equilibrium:
     def best_response(self, epsilon: float, t_max: int, chance: float = 1.0) -> tuple[float, float] | None:
         """The consumer's choice: the exploration with the least mean budget, and that budget.
 
-        Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none.
+        Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none. What is
+        spent in vain counts too.
         """
         here = (self.epsilon == epsilon) & (self.t_max == t_max)
         options = []
         for c in np.unique(self.exploration[here]):
             cell = here & (self.exploration == c)
-            if self.reached[cell].mean() >= chance:
-                options.append((float(self.budget[cell & (self.reached > 0)].mean()), float(c)))
+            if cell.any() and self.reached[cell].mean() >= chance:
+                options.append((float(self.budget[cell].mean()), float(c)))
         return (min(options)[1], min(options)[0]) if options else None
 
     def solution(self, chance: float = 1.0) -> dict[str, float] | None:
@@ -286,20 +287,20 @@ def search_equilibrium(
     >>> X, X_val = rng.uniform(size=(40, 2)), rng.uniform(size=(40, 2))
     >>> y, y_val = X[:, 0] > 0.5, X_val[:, 0] > 0.5
     >>> found = da.search_equilibrium(
-    ...     X, y, X_val, y_val, [2.0], [2, 30], [0.1], target=0.8, repeats=2, bounds=(0, 1)
+    ...     X, y, X_val, y_val, [2.0], [1, 40], [0.1], target=0.85, repeats=2, bounds=(0, 1)
     ... )
     >>> found.table("reached")[2].tolist()
     [[0.0], [1.0]]
     """
     for name, given in (("epsilons", epsilons), ("t_maxes", t_maxes), ("explorations", explorations)):
         _checks.not_one_string(name, given, "numbers")
-        if not len(given) or len(set(given)) < len(given):
-            raise InputError(f"{name} must be one or more different numbers, got {list(given)}")
+        if np.ndim(given) != 1 or not len(given) or len(set(given)) < len(given):
+            raise InputError(f"{name} must be a list of different numbers, got {given!r}")
     cells: list[Cell] = [
         (
-            _checks.number("epsilons", epsilon, above=0),
-            _checks.integer("t_maxes", t_max, at_least=1),
-            _checks.number("explorations", c, at_least=0),
+            _checks.number("each of epsilons", epsilon, above=0),
+            _checks.integer("each of t_maxes", t_max, at_least=1),
+            _checks.number("each of explorations", c, at_least=0),
             repeat,
         )
         for epsilon, t_max, c in product(epsilons, t_maxes, explorations)
@@ -319,7 +320,7 @@ def search_equilibrium(
     )
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
-    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, ids, Run(n_jobs, memory, None))
+    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, None))
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
     alone = replace(stage, run=Run(1, max(1, memory // threads), None))
@@ -343,7 +344,7 @@ def search_equilibrium(
 
     parts = (stage.points, stage.inputs.labels, stage.points_val, stage.inputs.labels_val)
     mechanism = (stage.mechanism.low, stage.mechanism.high)
-    told = [rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
+    told = [__version__, rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
     keys = [fingerprint(*parts, *mechanism, told, list(cell)) for cell in cells] if resume is not None else []
     with _Diary(resume) as diary:
         left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
@@ -367,7 +368,7 @@ def search_equilibrium(
         notes.append("the target is what the records as they are would give")
     parameters: dict[str, Parameter] = {
         "k": rules.k, "metric": metric, "utility": utility, "learning_rate": rules.learning_rate, "unseen": unseen,
-        "bounds": bounds if isinstance(bounds, str) else "given", "repeats": repeats,
+        "bounds": told_bounds(bounds), "repeats": repeats,
     }  # fmt: skip
     return Equilibrium(**dict(settings), **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
 
@@ -386,8 +387,8 @@ class _Diary:
         if not self.path.absolute().parent.is_dir() or self.path.is_dir():
             raise InputError(f"games cannot be kept in {str(self.path)!r}: name a file in a folder that exists")
         if self.path.exists():
-            text = self.path.read_text(encoding="utf-8", errors="replace")
-            whole, cut, _ = text.rpartition("\n")
+            text = self.path.read_bytes()
+            whole, cut, _ = text.rpartition(b"\n")
             foreign = InputError(f"{str(self.path)!r} holds something other than games; it was left as it is")
             try:
                 for line in whole.splitlines():
@@ -396,10 +397,9 @@ class _Diary:
                     self.known[kept["key"]] = {name: ended[name] for name in MEASURES}
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise foreign from None
-            if not cut and text.strip() and not text.startswith('{"key"'):
+            if not cut and text.strip() and not text.startswith(b'{"key"'):
                 raise foreign
-            with self.path.open("r+", encoding="utf-8") as file:
-                file.truncate(len((whole + cut).encode()))
+            os.truncate(self.path, len(whole + cut))
         self._file = self.path.open("a", encoding="utf-8")
         return self
 

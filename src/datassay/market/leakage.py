@@ -1,7 +1,10 @@
 """What a model of noisy centres gives away, beside what one of the records themselves would: LiRA before and after."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +13,10 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
-from datassay.data import Table
+from datassay.data import Table, as_labels
 from datassay.market.disclosure import Disclosure
 from datassay.neighbors import DEFAULT_MEMORY, as_floats
-from datassay.results import check_axes, new_axes
+from datassay.results import FrameKind, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +31,16 @@ class Leakage:
 
     before: Attack
     after: Attack
+    attacker: str = "outsider"
 
     def __repr__(self) -> str:
         return f"Leakage(AUC {self.before.auc:.3f} before, {self.after.auc:.3f} after)"
 
     def summary(self) -> str:
         """How much less the attack finds, in words."""
-        lines = [f"Membership by {self.before.method}, on the records themselves and on their noisy centres:"]
+        lines = [
+            f"Membership by {self.before.method} ({self.attacker}), on the records as they are and on noisy centres:"
+        ]
         for what, fpr in (("AUC", None), ("members found at 5% false positives", 0.05)):
             told = [
                 f"{(one.auc if fpr is None else one.tpr(fpr)):.3f} ({low:.3f} to {high:.3f})"
@@ -43,6 +49,27 @@ class Leakage:
             ]
             lines.append(f"  {what}: {told[0]} before, {told[1]} after (95% intervals)")
         return "\n".join(lines)
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        both = (self.before, self.after)
+        told = {"score": "values", "id": "ids", "member": "members", "game": "games"}
+        columns = {name: np.concatenate([getattr(one, held) for one in both]) for name, held in told.items()}
+        return columns | {"model": np.repeat(["records", "noisy centres"], [len(one) for one in both])}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """Every score of both attacks: score, id, member, game, and which model was attacked."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "leakage",
+            "attacker": self.attacker,
+            "method": self.before.method,
+            "parameters": dict(self.before.parameters or {}),
+            "seed": self.before.seed,
+        }
+        return save_columns(path, header, self._columns())
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw both ROC curves; returns the axes."""
@@ -107,7 +134,7 @@ def disclosure_leakage(
     _checks.choice("attacker", attacker, get_args(Attacker))
     if isinstance(X, Table):
         if game.encoder is None:
-            raise InputError("the game was played on plain numbers, or was loaded from a file: give X as numbers")
+            raise InputError("the game was played on plain numbers: give X as numbers")
         y = X.labels if y is None else y
         X, _ = game.encoder.transform(X)
     points = np.asarray(as_floats("X", X), np.float64)
@@ -116,9 +143,9 @@ def disclosure_leakage(
     rows = np.flatnonzero(game.queries > 0)
     if len(rows) < 4:
         raise InputError(f"{len(rows)} records were queried; an attack needs at least 4")
-    labels = np.asarray(y)
-    if labels.shape != (len(points),):
-        raise InputError(f"y must be one label for each of {len(points)} records, got shape {labels.shape}")
+    labels = as_labels("y", y)
+    if not np.array_equal(labels, game.labels):
+        raise InputError("y must be the labels of the records in the game, one for each")
     if targets is not None:
         targets = min(targets, len(rows))
     shadows = _checks.integer("shadows", shadows, at_least=2)
@@ -134,7 +161,25 @@ def disclosure_leakage(
         )
         for held, theirs in ((None, None), (game.centres[rows], own))
     )  # fmt: skip
-    return Leakage(before, after)
+    return Leakage(before, after, attacker)
+
+
+def load_leakage(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Leakage:
+    """What :meth:`Leakage.save` wrote."""
+    rows = columns["model"] == "records"
+    before, after = (
+        Attack(
+            columns["score"][some].astype(np.float64),
+            columns["id"][some],
+            columns["member"][some].astype(bool),
+            str(header["method"]),
+            columns["game"][some].astype(np.int64),
+            header["parameters"],
+            header["seed"],
+        )
+        for some in (rows, ~rows)
+    )
+    return Leakage(before, after, str(header["attacker"]))
 
 
 def _rehearsed(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._errors import InputError
 from datassay.neighbors import NearestRanking, Ranked, Run, as_floats, collect, make_space
 
 Utility = Literal["votes", "accuracy"]
@@ -62,6 +63,12 @@ class MovingNeighbours:
         _checks.choice("utility", utility, UTILITIES)
         _checks.choice("unseen", unseen, UNSEEN)
         k = _checks.integer("k", k, at_least=1)
+        n, n_classes = _checks.integer("n", n, at_least=1), _checks.integer("n_classes", n_classes, at_least=1)
+        for name, given, length in (("codes", codes, n), ("codes_val", codes_val, len(X_val))):
+            if np.shape(given) != (length,) or np.asarray(given).dtype.kind not in "iu":
+                raise InputError(f"{name} must be {length} whole numbers, got shape {np.shape(given)}")
+            if len(given) and not (np.min(given) >= 0 and np.max(given) < n_classes):
+                raise InputError(f"{name} must lie between 0 and {n_classes - 1}, the codes of {n_classes} classes")
         queries = np.array(as_floats("X_val", X_val), np.float64, order="C")
         if metric == "cosine":
             for row in queries:
@@ -108,6 +115,7 @@ class MovingNeighbours:
         """Place point i, or move it; the utility after that."""
         from datassay.market import kernels
 
+        i, to = self._check(i, to)
         self.state.centres[i] = to
         kernels.place(self.state, i, self._far, self._votes)
         return self.utility
@@ -116,7 +124,17 @@ class MovingNeighbours:
         """Average the latest of so many noisy copies of point i into its centre; the utility after that."""
         from datassay.market import kernels
 
+        i, sample = self._check(i, sample)
+        copies = _checks.integer("copies", copies, at_least=1)
         return float(kernels.receive(self.state, i, sample, copies, self._far, self._votes))
+
+    def _check(self, i: int, point: Floats) -> tuple[int, Floats]:
+        n, d = self.state.centres.shape
+        i = _checks.integer("i", i, at_least=0, at_most=n - 1)
+        given = np.asarray(point, np.float64)
+        if given.shape != (d,) or not np.isfinite(given).all():
+            raise InputError(f"a point must be {d} finite numbers, got {point!r}")
+        return i, given
 
 
 def knn_utility(

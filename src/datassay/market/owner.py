@@ -1,11 +1,14 @@
 """The owner's agent: gives out noisy copies of records, one query at a time, and never more than a record's budget."""
 
+from threading import Lock
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
+from datassay.results import frozen
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,10 +61,17 @@ class DataOwner:
         given = np.asarray(points, np.float64)
         if given.ndim != 2 or given.shape[1] != len(mechanism.low):
             raise InputError(f"points must have {len(mechanism.low)} features, as the bounds have; got {given.shape}")
+        if not np.isfinite(given).all():
+            row, feature = np.argwhere(~np.isfinite(given))[0]
+            raise InputError(f"points has the value {given[row, feature]} at row {row}, feature {feature}")
         self.unit = mechanism.to_unit(given)
         self.clipped = int(((given < mechanism.low) | (given > mechanism.high)).sum())
-        self.ids = np.arange(len(given)) if ids is None else ids
+        self.ids = frozen(np.arange(len(given)) if ids is None else ids)  # a copy: accounts are kept by it
+        if self.ids.shape != (len(given),):
+            raise InputError(f"ids has {len(self.ids)} entries for {len(given)} records")
+        self._lock, self._closed = Lock(), False
         self.queries = np.zeros(len(given), np.int64)
+        self.received = 0  # copies given out
         self._ledger, self._n_jobs = ledger, n_jobs
         self.number: int | None = None
         if ledger is not None and self.t_max > 0:
@@ -81,6 +91,8 @@ class DataOwner:
 
     def check(self, points: object) -> Ints:
         """Positions of records that may be queried now, or what is wrong with them."""
+        if self._closed:
+            raise InputError("this owner has closed, and answers no more queries")
         try:
             asked = np.atleast_1d(np.asarray(points))
         except ValueError:
@@ -88,9 +100,8 @@ class DataOwner:
         if asked.size == 0 and asked.ndim == 1:
             return np.empty(0, np.int64)
         if asked.ndim != 1 or asked.dtype.kind not in "iu":
-            raise InputError(
-                f"a query names records by position, as whole numbers from 0 to {len(self) - 1}: {points!r}"
-            )
+            told = f"an array of {asked.dtype} {asked.shape}" if isinstance(points, np.ndarray) else repr(points)
+            raise InputError(f"a query names records by position (not by id), 0 to {len(self) - 1}; got {told}")
         unknown = (asked < 0) | (asked >= len(self))
         if unknown.any():
             raise InputError(
@@ -107,23 +118,26 @@ class DataOwner:
 
     def query(self, points: object) -> Floats:
         """A noisy copy of each of these records, by position; each costs its record one query."""
-        asked = self.check(points)
-        if self._ledger is not None and self.number is not None and len(asked):
-            self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
-        self.queries[asked] += 1
-        return self._draw(asked)
+        with self._lock:  # checked, paid for and counted at once, whoever else asks
+            asked = self.check(points)
+            if self._ledger is not None and self.number is not None and len(asked):
+                self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
+            self.queries[asked] += 1
+        copies = self._draw(asked)
+        self.received += len(asked)
+        return copies
 
     def _draw(self, asked: Ints) -> Floats:
         return self.mechanism.release(self.unit[asked], self._n_jobs)
 
     def close(self) -> None:
-        """Close the disclosure in the ledger: no more queries can be charged to it."""
+        """Answer no more queries, and close the disclosure in the ledger."""
+        self._closed = True
         if self._ledger is not None and self.number is not None:
             told = self._ledger.disclosures().get(self.number)
             queries = 0 if told is None else told.queries
             self._ledger.complete(self.number, f'{{"queries": {queries}}}')
             self.number = None
-            self.t_max = 0
 
 
 class RehearsingOwner(DataOwner):

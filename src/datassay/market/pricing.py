@@ -28,6 +28,7 @@ from datassay.results import (
     Values,
     check_axes,
     freeze,
+    frozen,
     make_frame,
     new_axes,
     save_columns,
@@ -134,27 +135,33 @@ class Prices:
         ([1, 2], 0.63)
         """
         worth, cost, rows = self.worth, self.values, self.order
+        if len(rows) == 0:
+            raise InputError("no record has a positive value: nothing is for sale")
         whole = math.fsum(worth[rows])
         target = _target(target, share, whole)
-        if target > whole:
+        if target > whole * (1 + 1e-12):  # a sum that was added up in another order is no other sum
             raise InputError(
                 f"a target of {target:.6g} is out of reach: the {len(rows):,} records for sale are worth {whole:.6g} "
                 "together"
             )
-        covered = np.cumsum(worth[rows])
-        last = min(int(np.searchsorted(covered, target)), len(rows) - 1)  # where the relaxation stops, part way
-        while math.fsum(worth[rows[: last + 1]]) < target:  # sums are rounded; whether the target is met is not
-            last += 1
-        greedy = _without_surplus(rows[: last + 1], worth, cost, target)
-        unit = cost[rows[last]] / worth[rows[last]]
-        relaxed = math.fsum(cost[rows[:last]]) + unit * max(0.0, target - math.fsum(worth[rows[:last]]))
-        upper = math.fsum(cost[greedy])
-        relaxed = min(relaxed, upper)
-        chosen, proven = _cheapest(rows, last, worth, cost, target, greedy)
+        target = min(target, whole)
+        first = _first_cover(rows, worth, target)
+        greedy = _without_surplus(first, worth, cost, target)
+        chosen, upper = greedy, math.fsum(cost[greedy])
+        while True:  # what costs more than a cover that is known is in none that is cheaper
+            known = math.fsum(cost[chosen])
+            rows = rows[cost[rows] <= known]
+            first = _first_cover(rows, worth, target)
+            chosen, proven = _cheapest(rows, len(first) - 1, worth, cost, target, chosen)
+            if math.fsum(cost[chosen]) > 0.5 * known and (cost[rows] <= math.fsum(cost[chosen])).all():
+                break
+        part = first[-1]
+        rest = max(0.0, target - math.fsum(worth[first[:-1]]))
+        relaxed = min(math.fsum(cost[first[:-1]]) + cost[part] / worth[part] * rest, math.fsum(cost[chosen]))
         bound = math.fsum(cost[chosen]) if proven else relaxed
         return Purchase(
             np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), upper, relaxed, bound, target,
-            math.fsum(worth[chosen]), len(self), _payments(chosen, cost, len(self)), self.ids,
+            math.fsum(worth[chosen]), _payments(chosen, cost, len(self)), self.ids, worth,
         )  # fmt: skip
 
     def summary(self) -> str:
@@ -245,8 +252,8 @@ class Purchase:
         What no cover is cheaper than, as far as was proven.
     target
         The value to reach.
-    payments
-        What every owner is paid, 0 for those whose record is not bought.
+    payments, ids, worth
+        What every owner is paid, 0 for those whose record is not bought; ids and values of all records.
     """
 
     chosen: NDArray[np.intp]
@@ -257,9 +264,19 @@ class Purchase:
     bound: float
     target: float
     value: float
-    n_owners: int
     payments: Floats
     ids: NDArray[np.generic]
+    worth: Floats
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("chosen", "greedy", "payments", "ids", "worth"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def n_owners(self) -> int:
+        """Owners, whether their record is bought or not."""
+        return len(self.payments)
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -291,9 +308,36 @@ class Purchase:
             f"{self.inclusiveness:.1%} of the owners are paid; Gini of payments {self.gini:.3f}."
         )
 
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        bought = np.isin(np.arange(self.n_owners), self.chosen)
+        greedy = np.isin(np.arange(self.n_owners), self.greedy)
+        return {"id": self.ids, "payment": self.payments, "value": self.worth, "bought": bought, "greedy": greedy}
+
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """What every owner is paid, as a data frame: id, payment."""
-        return make_frame({"id": self.ids, "payment": self.payments}, kind)
+        """What every owner is paid, as a data frame: id, payment, value, bought, greedy (in the greedy cover)."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        names = ("cost", "greedy_cost", "relaxed_cost", "bound", "target", "value", "version")
+        header = {"kind": "purchase"} | {name: getattr(self, name) for name in names}
+        return save_columns(path, header, self._columns())
+
+
+def load_purchase(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Purchase:
+    """The purchase that :meth:`Purchase.save` wrote."""
+    numbers = {
+        name: float(header[name]) for name in ("cost", "greedy_cost", "relaxed_cost", "bound", "target", "value")
+    }
+    return Purchase(
+        **numbers,
+        chosen=np.flatnonzero(columns["bought"]),
+        greedy=np.flatnonzero(columns["greedy"]),
+        payments=columns["payment"].astype(np.float64),
+        ids=columns["id"],
+        worth=columns["value"].astype(np.float64),
+        version=str(header["version"]),
+    )
 
 
 def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *, ids: object | None = None) -> Prices:
@@ -334,9 +378,10 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
     some = worth > 0
     with np.errstate(over="ignore"):
         added = gamma * np.where(some, worth, 1.0) ** theta
-    if not np.isfinite(added[some]).all():
-        raise InputError(f"theta={theta:g} makes prices that are not finite; scale the values, or choose a smaller one")
-    asked = np.where(some, worth + added, math.nan)
+        asked = np.where(some, worth + added, math.nan)
+        whole = asked[some].sum()
+    if not np.isfinite(whole):
+        raise InputError(f"theta={theta:g} and gamma={gamma:g} make prices that are not finite; scale the values")
     if not some.any():
         notes = (*notes, "no record has a positive value: nothing is for sale")
     return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
@@ -381,21 +426,29 @@ def _target(target: float | None, share: float | None, whole: float) -> float:
     return _checks.number("target", target, above=0)
 
 
+def _first_cover(rows: NDArray[np.intp], worth: Floats, target: float) -> NDArray[np.intp]:
+    """The first of these that reach the target: what the relaxation buys, the last of them in part."""
+    stop = min(int(np.searchsorted(np.cumsum(worth[rows]), target)), len(rows) - 1) + 1
+    while stop > 1 and math.fsum(worth[rows[: stop - 1]]) >= target:  # running sums are rounded, this is not
+        stop -= 1
+    while math.fsum(worth[rows[:stop]]) < target:
+        stop += 1
+    return rows[:stop]
+
+
 def _without_surplus(rows: NDArray[np.intp], worth: Floats, cost: Floats, target: float) -> NDArray[np.intp]:
     """A cover less the records that it does without, the dearest first."""
-    kept = dict.fromkeys(rows.tolist())
+    kept = np.ones(len(rows), np.bool_)
     spare = math.fsum(worth[rows]) - target
-    for row in rows[np.argsort(-cost[rows], kind="stable")].tolist():
-        if worth[row] <= spare:
-            rest = [other for other in kept if other != row]
-            if math.fsum(worth[rest]) >= target:
-                del kept[row]
-                spare = math.fsum(worth[rest]) - target
-    return np.array(list(kept), np.intp)
+    for at in np.argsort(-cost[rows], kind="stable").tolist():
+        if worth[rows[at]] <= spare:
+            kept[at] = False
+            spare -= worth[rows[at]]
+    return rows[kept] if math.fsum(worth[rows[kept]]) >= target else rows
 
 
 def _cheapest(
-    rows: NDArray[np.intp], last: int, worth: Floats, cost: Floats, target: float, greedy: NDArray[np.intp]
+    rows: NDArray[np.intp], last: int, worth: Floats, cost: Floats, target: float, known: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], bool]:
     """The cheapest cover, and whether it is proven to be; ``rows`` the best bargain first, bought up to ``last``.
 
@@ -410,13 +463,13 @@ def _cheapest(
     bought = rows[: last + 1]
     start = math.fsum(cost[bought])
     swapped = _best_swap(bought, out[:b], worth, cost, target)
-    known = min((greedy, swapped), key=lambda cover: math.fsum(cost[cover]))
+    known = min((known, swapped), key=lambda cover: math.fsum(cost[cover]))
     room = math.fsum(worth[bought]) - target + 1e-14 * math.fsum(worth[rows])
     for _ in range(20):
         flips = np.zeros(len(out), np.bool_)
         saved = start - math.fsum(cost[known])
         taken, proven = cover_kernels.search_core(
-            cost[out], worth[out], b, room, saved, SURE * start, MOST_STATES, MOST_NODES, flips
+            cost[out], worth[out], b, room, saved, SURE * (start - saved), MOST_STATES, MOST_NODES, flips
         )
         chosen = out[(np.arange(len(out)) >= b) ^ flips] if taken > -math.inf else known
         if math.fsum(worth[chosen]) >= target:
@@ -524,6 +577,10 @@ class PriceSearch:
                 f"{name}: θ = {self.theta[row]:g}, γ = {self.gamma[row]:.6g}: {self.cost[row]:.6g} for "
                 f"{self.bought[row]:,} records, {self.inclusiveness[row]:.1%} of the owners, Gini {self.gini[row]:.3f}."
             )
+        if not self.proven.all():
+            lines.append(
+                f"The cheapest cover is proven at {self.proven.sum()} of {len(self)}; elsewhere it is the best found."
+            )
         return "\n".join(lines)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -579,7 +636,7 @@ def search_prices(
     *,
     share: float | None = None,
     thetas: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0),
-    markups: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
+    markups: Sequence[float] | None = None,
     gammas: Sequence[float] | None = None,
     budget: float | None = None,
     ids: object | None = None,
@@ -614,21 +671,26 @@ def search_prices(
     [1, 2]
     """
     _checks.not_one_string("thetas", thetas, "numbers")
-    _checks.not_one_string("gammas", gammas, "numbers")
-    _checks.not_one_string("markups", markups, "numbers")
-    if not len(thetas) or not len(markups if gammas is None else gammas):
-        raise InputError("there must be a number at least in each of thetas and markups (or gammas)")
+    if markups is not None and gammas is not None:
+        raise InputError("name markups or gammas, not both: each says how large the privacy cost is")
+    sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
+    for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
+        _checks.not_one_string(name, given, "numbers")
+        if np.ndim(given) != 1 or not len(given):  # type: ignore[arg-type]
+            raise InputError(f"{name} must be a list of numbers, got {given!r}")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)
     worth, names, method, _, _ = _worth(values, ids)
+    if not (worth > 0).any():
+        raise InputError("no record has a positive value: nothing is for sale")
     wanted = _target(target, share, math.fsum(worth[worth > 0]))
-    thetas = [_checks.number("thetas", theta, at_least=0) for theta in thetas]
+    thetas = [_checks.number("each of thetas", theta, at_least=0) for theta in thetas]
     if gammas is None:
         sold = worth[worth > 0]
-        each = [_checks.number("markups", markup, at_least=0) for markup in markups]
+        each = [_checks.number("each of markups", markup, at_least=0) for markup in sizes]  # type: ignore[union-attr]
         pairs = [(theta, part * float(sold.sum() / (sold**theta).sum())) for theta in thetas for part in each]
     else:
-        pairs = [(theta, _checks.number("gammas", gamma, at_least=0)) for theta in thetas for gamma in gammas]
+        pairs = [(theta, _checks.number("each of gammas", gamma, at_least=0)) for theta in thetas for gamma in gammas]
     found = []
     with Bar(progress, len(pairs), "prices") as report:
         for theta, gamma in pairs:

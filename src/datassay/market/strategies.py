@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class ConsumerView:
         Moves made so far.
     centres, queries, remaining
         The mean of the noisy copies of every record (zeros where there are none), how many there are, and how many
-        queries are left.
+        queries are left. ``centres`` changes as copies come in: copy it to keep it.
     labels, ids
         Of the records.
     X_val, y_val, k, metric
@@ -60,12 +60,6 @@ class Move:
 
 
 Strategy = Callable[[ConsumerView], "Move | int | Sequence[int] | Ints"]
-
-
-class Scored(Protocol):
-    """A strategy that keeps an idea of what each record is worth."""
-
-    scores: Floats
 
 
 class RandomSubset:
@@ -109,12 +103,15 @@ class NoisyShapley:
 
 
 def noisy_values(view: ConsumerView, run: Run) -> Floats:
-    """k-NN Shapley values of the centres as they are."""
-    metric = view.metric
+    """k-NN Shapley values of the centres as they are; −∞ for records without any."""
+    seen = view.queries > 0
     found = knn_shapley(
-        view.centres, view.labels, view.X_val, view.y_val, view.k, metric=metric, n_jobs=run.n_jobs, memory=run.memory
-    )
-    return np.asarray(found.values)
+        view.centres[seen], view.labels[seen], view.X_val, view.y_val, view.k, metric=view.metric, n_jobs=run.n_jobs,
+        memory=run.memory,
+    )  # fmt: skip
+    values = np.full(len(seen), -np.inf)
+    values[seen] = found.values
+    return values
 
 
 def n_chosen(n: int, share: float) -> int:

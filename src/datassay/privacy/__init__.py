@@ -16,6 +16,7 @@ from datassay.privacy.records import NoisyRecords, rehearsal_noise
 from datassay.privacy.releases import (
     PrivateValues,
     check_ledger,
+    check_public,
     fingerprint,
     private_knn_shapley,
     private_tknn_shapley,
@@ -41,6 +42,7 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "check_ledger",
+    "check_public",
     "fingerprint",
     "plan_private_layered",
     "private_knn_shapley",

@@ -428,6 +428,9 @@ def audit(
                 raise InputError("noisy_records claims nothing from sampling: leave it at 1")
             relation = "replace-features"
             games, claimed = _record_games(epsilon, trials)
+            copies = np.concatenate([game.outputs[:, 2] for game in games.values()])
+            if len(np.unique(copies)) < 0.9 * len(copies):
+                checks.append("noise repeats itself")
         else:
             cost = calibrate(mechanism, epsilon, delta)  # type: ignore[arg-type]
             half = (trials or 10_000) // 2
@@ -466,7 +469,8 @@ def audit(
 def _record_games(epsilon: float, trials: int | None) -> "_Games":
     """Copies of the two records farthest from each other, in all features at once and in one of them.
 
-    Bounds differ from feature to feature, so that noise of one width for all would show.
+    Bounds differ from feature to feature, so that noise of one width for all would show; and the records lie far beyond
+    them, so that it would show if they were not cut off.
     """
     d, half = 4, (trials or 10_000) // 4
     mechanism = NoisyRecords([0.0, -1.0, 5.0, 0.0], [1.0, 1.0, 5.5, 100.0], epsilon / d)
@@ -475,7 +479,8 @@ def _record_games(epsilon: float, trials: int | None) -> "_Games":
     for name, moved in (("all features", [True] * d), ("one feature", [False, False, True, False])):
         drawn = []
         for end in ends[::-1]:
-            record = np.where(moved, end, mechanism.low)
+            beyond = end + 9 * (end - (mechanism.low + mechanism.high) / 2)
+            record = np.where(moved, beyond, mechanism.low)
             copies = mechanism.release(mechanism.to_unit(np.tile(record, (half, 1))), n_jobs=-1)
             drawn.append((copies - mechanism.low) / mechanism.width)
         games[name] = _in_turns(drawn[0], drawn[1], (np.asarray(moved, np.float64),))

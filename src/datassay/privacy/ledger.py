@@ -56,7 +56,7 @@ CREATE INDEX IF NOT EXISTS by_number ON queries (number, epsilon);
 CREATE TABLE IF NOT EXISTS accounts (
   dataset TEXT NOT NULL, point TEXT NOT NULL, spent REAL NOT NULL, PRIMARY KEY (dataset, point)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_spent ON accounts (dataset, spent);
+CREATE TABLE IF NOT EXISTS peaks (dataset TEXT PRIMARY KEY, most REAL NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = 2;
 """
 
@@ -271,7 +271,7 @@ class Ledger:
             )
         with self._open() as connection:
             connection.executescript(_DISCLOSURE_SCHEMA)
-        return self.spend(dataset, secrets.token_hex(16), [], mechanism, "public")
+        return self.spend(dataset, f"disclosure {secrets.token_hex(16)}", [], mechanism, "public")
 
     def charge(self, number: int, records: Sequence[object], epsilon: float) -> None:
         """Pay ε for one query of each of these records, before any noise is drawn: for all of them or for none."""
@@ -280,11 +280,13 @@ class Ledger:
         if len(set(points)) < len(points):
             raise InputError("a record can be charged once at a time")
         with self._open() as connection:
-            fixed = total_epsilon(self._costs(connection), self.delta)
+            total_epsilon(self._costs(connection), self.delta)  # at hand when it is asked again below
             connection.execute("BEGIN IMMEDIATE")
             try:
                 row = connection.execute(
-                    "SELECT dataset FROM releases WHERE number = ? AND released IS NULL", (number,)
+                    "SELECT dataset FROM releases "
+                    "WHERE number = ? AND released IS NULL AND request LIKE 'disclosure %'",
+                    (number,),
                 ).fetchone()
                 if row is None:
                     raise InputError(f"the ledger has no open disclosure number {number}")
@@ -294,6 +296,11 @@ class Ledger:
                     "INSERT INTO accounts VALUES (?, ?, ?) "
                     "ON CONFLICT (dataset, point) DO UPDATE SET spent = spent + excluded.spent",
                     [(row[0], point, epsilon) for point in points],
+                )
+                connection.executemany(
+                    "INSERT INTO peaks SELECT dataset, spent FROM accounts WHERE dataset = ? AND point = ? "
+                    "ON CONFLICT (dataset) DO UPDATE SET most = MAX(most, excluded.most)",
+                    [(row[0], point) for point in points],
                 )
                 needed = fixed + self._disclosed(connection)
                 if needed > self.epsilon * (1 + 1e-12):  # sums of many equal costs are rounded
@@ -313,8 +320,7 @@ class Ledger:
         """ε of all disclosures: of every data set, what its record most asked for has spent."""
         if connection.execute("PRAGMA user_version").fetchone()[0] < 2:
             return 0.0
-        rows = connection.execute("SELECT MAX(spent) FROM accounts GROUP BY dataset").fetchall()
-        return float(sum(most for (most,) in rows))
+        return float(sum(most for (most,) in connection.execute("SELECT most FROM peaks")))
 
     def disclosures(self) -> dict[int, Disclosed]:
         """What every disclosure has given out, by the number of its line."""

@@ -4,6 +4,7 @@ Nothing here takes a seed. OpenDP draws from the operating system's generator, i
 floating point.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from opendp.mod import Measurement
 
 
+@lru_cache(maxsize=32)
 def _measurement(noise: Noise, scale: float) -> "Measurement":
     import opendp.prelude as dp
 

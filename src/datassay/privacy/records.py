@@ -47,7 +47,15 @@ class NoisyRecords:
         bad = ~(np.isfinite(low) & np.isfinite(high) & (low <= high))
         if bad.any():
             at = int(bad.argmax())
-            raise InputError(f"the bounds of feature {at} are {low[at]:g} and {high[at]:g}: low must not exceed high")
+            raise InputError(
+                f"the bounds of feature {at} are {low[at]:g} and {high[at]:g}: they must be finite, the low one first"
+            )
+        with np.errstate(over="ignore"):
+            if not np.isfinite(high - low).all():
+                at = int((~np.isfinite(high - low)).argmax())
+                raise InputError(f"the bounds of feature {at} are too far apart")
+        if (low == high).all():
+            raise InputError("the bounds leave no feature room to move: every copy would be the same, and tell nothing")
         if np.ndim(epsilon) == 0:
             each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
         else:
@@ -59,6 +67,9 @@ class NoisyRecords:
             if not (np.isfinite(each) & (each > 0)).all():
                 at = int((~(np.isfinite(each) & (each > 0))).argmax())
                 raise InputError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
+        with np.errstate(over="ignore"):
+            if not np.isfinite((high - low) / each).all() or (each < 1e-100).any():
+                raise InputError("epsilon is too small: noise of such a scale cannot be written down")
         for name, array in (("low", low), ("high", high), ("epsilon", each)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
