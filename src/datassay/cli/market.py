@@ -261,7 +261,7 @@ def play(
     Examples:
       datassay market play people.csv --validation ours.csv --label income --strategy shapley --target 0.7
 
-      datassay market play census --split 0.8 --epsilon 2 --t-max 20 --plot game.svg
+      datassay market play census --split 0.8 --strategy shapley --epsilon 2 --plot game.svg
 
       datassay market play people.csv --validation ours.csv --label income --target 0.7 --bounds=-3,3 --for-real \
 --ledger market.ledger --budget-epsilon 500
@@ -365,7 +365,7 @@ def search(
     Examples:
       datassay market search people.csv --validation ours.csv --label income --resume games.jsonl --plot success.svg
 
-      datassay market search census --split 0.9 --t-maxes 2,5,10 --repeats 2
+      datassay market search census --split 0.9 --epsilons 4 --t-maxes 2,10,20 --target 0.7 --repeats 2
     """
     import datassay as da
 
