@@ -685,3 +685,11 @@ def test_a_table_is_written_and_read_again(tmp_path):
     crowded = da.read_table(pd.DataFrame({"id": [5, 6], "row_id": [7, 8]}, index=["p", "q"]))
     assert crowded.to_frame("pandas").iloc[:, 0].tolist() == ["p", "q"]
     assert crowded.to_frame("pandas")["row_id"].tolist() == [7, 8]
+
+
+def test_a_column_ignored_elsewhere_can_be_the_id_here(tmp_path):
+    (tmp_path / "ours.csv").write_text("who,x,y\n1,0.5,a\n2,0.7,b\n")
+    ours = da.read_table(tmp_path / "ours.csv", label="y", ignore=["who"])
+    people = da.read_table(tmp_path / "ours.csv", id="who", like=ours)
+    assert people.ids.tolist() == [1, 2]
+    assert people.features == ours.features == ("x",)

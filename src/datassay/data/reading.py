@@ -126,7 +126,7 @@ def read_table(
         raise InputError(f"{source} has no rows")
     ids = _ids(arrow, id, index, source)
     typed: dict[str, Column] = {}
-    carried = [c for c in present if c in set(ignore)]
+    carried = [c for c in present if c in set(ignore) and c != id]
     for column in present:
         if column == id:
             continue
