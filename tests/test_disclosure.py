@@ -218,7 +218,10 @@ class TestBudgets:
     def test_the_promise_counts_no_more_queries_than_there_can_be(self):
         game = da.disclosure_game(*made(), "random", 1.0, 9, 1.0, bounds=(0, 1), max_queries=2, seed=0)
         assert game.guarantee.epsilon == 2 * game.query_cost
-        own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=(0, 1), seed=0)
+        none = da.disclosure_game(*made(), "random", 1.0, 9, 1.0, bounds=(0, 1), max_queries=0, seed=0)
+        assert (none.guarantee.epsilon, none.n_queries) == (0, 0)
+        bounds = np.array([[0.0, 0.0], [1.0, 1.0]])
+        own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=bounds, seed=0)
         assert "ε = 0.5 to 1.5 a feature" in own.guarantee.mechanism
 
     def test_an_end_to_queries(self):
@@ -290,6 +293,20 @@ class TestStrategies:
         assert game.utility == knn_utility(
             game.centres[:31], y[:31], X_val, y_val, 2, k=5, metric="euclidean", utility="votes", run=ONE
         )
+
+    def test_scores_of_a_strategy(self):
+        class Scores:
+            def __init__(self, scores):
+                self.scores = scores
+
+            def __call__(self, view):
+                return []
+
+        game = da.disclosure_game(*made(), Scores(np.arange(60)), 2.0, 3, 1.0, bounds=(0, 1), seed=0)
+        assert game.scores.tolist() == list(range(60))
+        for wrong in ([1, 2, 3], "high"):
+            with pytest.raises(InputError, match="must be 60 numbers"):
+                da.disclosure_game(*made(), Scores(wrong), 2.0, 3, 1.0, bounds=(0, 1), seed=0)
 
     def test_a_strategy_that_says_what_it_uses(self):
         def one(view):
@@ -499,6 +516,39 @@ class TestForReal:
         np.testing.assert_array_equal(X_val, kept)
         np.testing.assert_array_equal(game.labels, y)
 
+    def test_what_was_paid_for_is_kept_when_a_strategy_fails(self, tmp_path):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+
+        def fails(view):
+            if view.step == 3:
+                raise RuntimeError("no idea")
+            return [view.step]
+
+        data = made(6, 10, 2)
+        game = da.disclosure_game(*data, fails, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger)
+        assert game.outcome == "strategy failed"
+        assert "strategy fails failed at move 3: no idea" in game.notes
+        assert game.used.tolist() == [True] * 3 + [False] * 3
+        assert game.utility == game.score(*data[2:])
+        greedy = da.disclosure_game(*data, lambda view: 0, 1.0, 2, 0.9999, bounds=(0, 1))
+        assert (greedy.outcome, greedy.n_queries) == ("strategy failed", 2)
+        with pytest.raises(RuntimeError):
+            da.disclosure_game(*data, fails, 1.0, 9, 0.9999, bounds=(0, 1), seed=0)  # a rehearsal has nothing to lose
+
+    def test_a_move_is_paid_for_as_a_whole(self, tmp_path):
+        """How much memory there is does not change where the ledger refuses."""
+        games = []
+        for memory in (2**20, 800):
+            ledger = Ledger(tmp_path / f"l{memory}", epsilon=9.0, delta=1e-9, neighbours="replace-features")
+            games.append(
+                da.disclosure_game(
+                    *made(9, 10, 40), "shapley", 0.1, 9, 0.9999, bounds=(0, 1), ledger=ledger, memory=memory
+                )
+            )
+        assert [(game.outcome, game.n_queries, int(game.used.sum())) for game in games] == [
+            ("ledger refused", 18, 5)
+        ] * 2
+
     def test_validation_records_that_are_the_owners_are_refused(self):
         X, y, _, _ = made()
         with pytest.raises(InputError, match="every validation record is also in the training data"):
@@ -516,11 +566,19 @@ class TestForReal:
             return honest(self, rows)
 
         monkeypatch.setattr(DataOwner, "_draw", draw)
-        for strategy in ("random", "ucb"):
+        _, _, X_val, y_val = made(6, 10, 32)
+        for strategy in ("random", "shapley", "ucb", lambda view: np.flatnonzero(view.remaining)):
             asked.clear()
-            game = da.disclosure_game(*made(6, 10, 2), strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0)
+            game = da.disclosure_game(
+                *made(6, 10, 32), strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0, unseen="absent", memory=600
+            )  # parts of two records, the fourth of which is lost: one query of the bandit's, else two
             assert game.outcome == "interrupted"
-            assert np.abs(game.centres[game.queries > 0]).sum() > 0
+            held = game.centres.any(axis=1)
+            assert held.sum() == (3 if strategy == "ucb" else 6)
+            assert game.used.tolist() == held.tolist()
+            assert game.utility == game.score(X_val, y_val) == game.trajectory["utility"][-1]
+            assert game.n_queries == (4 if strategy == "ucb" else 12)  # paid for
+            assert strategy == "ucb" or any("6 copies were paid for and lost" in note for note in game.notes)
         monkeypatch.setattr(DataOwner, "_draw", lambda self, rows: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             da.disclosure_game(*made(6, 10, 2), "random", 1.0, 9, 0.9999, bounds=(0, 1))
@@ -854,14 +912,18 @@ class TestEquilibrium:
             self.search(resume=diary, n_jobs=1, progress=stop)
         kept = diary.read_text()
         assert len(kept.splitlines()) in (4, 5)
-        diary.write_text(kept + '{"key": "cut sho')  # killed in the middle of a line
+        for killed in ("{", '{"key', '{"key": "cut sho'):  # in the middle of a line
+            diary.write_text(kept + killed)
+            assert self.search(resume=diary, epsilons=[1.0], t_maxes=[2], explorations=[0.0]).notes
+            kept = "".join(line + "\n" for line in diary.read_text().splitlines())
+        diary.write_text(kept + kept.splitlines()[-1])  # whole, but for the end of the line
         seen = []
         again = self.search(resume=diary, progress=lambda at, of: seen.append(at))
         assert seen[0] == len(kept.splitlines())
         for name in ("reached", "queries", "budget", "utility", "gini", "spearman"):
             assert getattr(again, name).tobytes() == getattr(whole, name).tobytes()
         assert any("were taken from" in note for note in again.notes)
-        assert len(diary.read_text().splitlines()) == 16
+        assert len(set(diary.read_text().splitlines())) == 16
         diary.write_bytes(diary.read_bytes().replace(b"\n", b"\r\n"))  # an editor was here
         assert any("16 of 16 games" in note for note in self.search(resume=diary).notes)
         assert any("16 of 16 games" in note for note in self.search(resume=diary).notes)
@@ -871,12 +933,19 @@ class TestEquilibrium:
         assert not any("were taken" in note for note in other.notes)
 
     def test_a_file_that_is_something_else_is_left_alone(self, tmp_path):
-        for text in ("name,age\nann,3\n", "hello", '{"a": 1}\n'):
+        for text in (
+            "name,age\nann,3\n",
+            "hello",
+            '{"a": 1}\n',
+            "\nmy diary",
+            '{"key": "me", "name": "ann"}',
+            "a\rb\r",
+        ):
             file = tmp_path / "mine"
-            file.write_text(text)
+            file.write_bytes(text.encode())
             with pytest.raises(InputError, match="left as it is"):
                 self.search(resume=file)
-            assert file.read_text() == text
+            assert file.read_bytes() == text.encode()
         with pytest.raises(InputError, match="folder that exists"):
             self.search(resume=tmp_path / "no" / "file")
 

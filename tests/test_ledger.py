@@ -290,6 +290,17 @@ class TestDisclosures:
         ledger.open_disclosure("data", "noisy copies")
         assert version(path) == 2
 
+    def test_peaks_are_those_of_the_accounts(self, path):
+        ledger = self.ledger(path)
+        number = ledger.open_disclosure("data", "noisy copies")
+        ledger.charge(number, ["a", "b"], 4.0)
+        connection = sqlite3.connect(path)
+        connection.execute("DROP TABLE peaks")
+        connection.commit()
+        connection.close()
+        ledger.open_disclosure("data", "more")
+        assert ledger.spent() == 4.0
+
     def test_many_processes_never_overspend_an_account(self, path):
         ledger = self.ledger(path, 5.0)
         number = ledger.open_disclosure("data", "noisy copies")

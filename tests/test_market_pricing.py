@@ -146,7 +146,27 @@ def test_one_dear_record_hides_no_cheaper_cover():
         prices = da.price(worth, 0.5, 1.0)
         best = oracle.cheapest_cover(worth, prices.values.tolist(), target)
         bought = prices.buy(target)
-        assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9) or not bought.proven
+        assert bought.proven
+        assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("worth", "theta", "gamma", "target", "cost"),
+    [
+        ([16, 9, 3, 20 / 3, 7 / 3, 6, 28 / 3, 16, 16, 3, 34 / 3, 31 / 3], 1.0, 0.0, 47.0, 47.0),
+        ([94765271945835.1, 6.175697470540629e-08], 3.0, 0.0, 6.175697470540629e-08, 6.175697470540629e-08),
+        ([1.0, 3.3e-17], 2.0, 0.0, 3.3e-17, 3.3e-17),
+    ],
+)
+def test_a_cover_that_meets_the_target_exactly_is_not_lost_to_rounding(worth, theta, gamma, target, cost):
+    for scale in (1.0, 0.01, 1 / 3):
+        scaled = [x * scale for x in worth]
+        prices = da.price(scaled, theta, gamma)
+        best = oracle.cheapest_cover(scaled, prices.values.tolist(), target * scale)
+        bought = prices.buy(target * scale)
+        assert bought.proven
+        assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-12)
+        assert bought.cost == pytest.approx(cost * scale, rel=1e-9)
 
 
 def test_a_sum_is_a_sum_in_any_order():

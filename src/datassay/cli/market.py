@@ -281,6 +281,8 @@ def play(
         raise InputError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
     if for_real and split is not None:
         raise InputError("--split is to try it out: a game for real needs --validation, the consumer's own records")
+    if consumer is not None and bounds == "data":
+        raise InputError("with --bounds data nothing is certified, and nothing for the consumer: give public bounds")
     if for_real and target is None:
         raise InputError("a game for real needs --target: the one computed from the records would tell about them")
     reading = reading_options(ignore, categorical, text, missing, scale)
@@ -297,12 +299,10 @@ def play(
             **run,
         )  # fmt: skip
     except InputError:
-        if new and book is not None and not book.disclosures():  # nothing was asked of it: its budget is not settled
+        if new and book is not None and book.spent() == 0:  # nothing was asked of it: its budget is not settled
             book.path.unlink(missing_ok=True)
         raise
     told = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()]
-    if leakage is not None:
-        told.append(da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run).summary())
     if book is not None:
         told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
     if output is not None:
@@ -311,6 +311,9 @@ def play(
         game.for_consumer().save(consumer)
     draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
     _tell(quiet, told, [output, consumer, plot])
+    if leakage is not None:
+        found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
+        _tell(quiet, [found.summary()], [])
     if game.outcome == "interrupted":
         raise typer.Exit(130)
 

@@ -4,6 +4,9 @@ Seen from the other side, a cheapest cover leaves out the records that save the 
 knapsack of those left out. Records come sorted by what leaving them out saves for a unit of value. The relaxation
 leaves out the first ``b``. Undominated states grow from there, one record farther along on either side at a time, and a
 state whose bound cannot beat the best is dropped. When none is left, the best is optimal.
+
+What a state gives up is kept in two doubles, to some thirty digits: whether a cover meets the target exactly must not
+be lost to rounding.
 """
 
 import numpy as np
@@ -12,43 +15,56 @@ from datassay._jit import kernel
 
 
 @kernel
-def _grow(saved, given, node, size, by_saved, by_given, item, parents, items, nodes, new_saved, new_given, new_node):
+def _plus(high, low, x):
+    """(high, low) + x, the sum of the two to twice the digits of one."""
+    s = high + x
+    part = s - high
+    rest = (high - (s - part)) + (x - part) + low
+    total = s + rest
+    return total, rest - (total - s)
+
+
+@kernel
+def _grow(saved, given, rest, node, size, by_saved, by_given, item, parents, items, nodes, to):
     """States with and without one more change, merged by what they give up; only undominated ones.
 
     Returns how many states there are, and how many nodes.
     """
+    new_saved, new_given, new_rest, new_node = to
     i = 0
     j = 0
     out = 0
     while i < size or j < size:
-        if j >= size or (i < size and given[i] <= given[j] + by_given):
-            s, g, at, fresh = saved[i], given[i], node[i], False
+        if j < size:
+            high, low = _plus(given[j], rest[j], by_given)
+        if j >= size or (i < size and (given[i] < high or (given[i] == high and rest[i] <= low))):
+            s, g, r, at, fresh = saved[i], given[i], rest[i], node[i], False
             i += 1
         else:
-            s, g, at, fresh = saved[j] + by_saved, given[j] + by_given, node[j], True
+            s, g, r, at, fresh = saved[j] + by_saved, high, low, node[j], True
             j += 1
         if out > 0 and s <= new_saved[out - 1]:
             continue
-        if out > 0 and g == new_given[out - 1]:
+        if out > 0 and g == new_given[out - 1] and r == new_rest[out - 1]:
             out -= 1
         if fresh:
             parents[nodes] = at
             items[nodes] = item
             at = nodes
             nodes += 1
-        new_saved[out], new_given[out], new_node[out] = s, g, at
+        new_saved[out], new_given[out], new_rest[out], new_node[out] = s, g, r, at
         out += 1
     return out, nodes
 
 
 @kernel
-def _last_within(given, size, room):
+def _last_within(given, rest, size, room, room_rest):
     """The last state that gives up no more than ``room``; −1 if none does."""
     low = -1
     high = size
     while high - low > 1:
         middle = (low + high) // 2
-        if given[middle] <= room:
+        if given[middle] < room or (given[middle] == room and rest[middle] <= room_rest):
             low = middle
         else:
             high = middle
@@ -56,28 +72,28 @@ def _last_within(given, size, room):
 
 
 @kernel
-def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
+def search_core(price, worth, b, room, room_rest, known, slack, cap, max_nodes, flips):
     """Change which records are left out until nothing better can exist, or there are more than ``cap`` states.
 
     ``price`` and ``worth`` are sorted by price/worth, the highest first; the first ``b`` are left out to begin with,
     which leaves ``room``. Something that saves ``known`` more than that is known already, and whatever is within
-    ``slack`` of the bound is good enough. Sets ``flips`` where what is found differs from the start; returns how much
-    of the room it takes (−∞ if nothing better than what is known was found), and whether the best is proven optimal.
+    ``slack`` of the bound is good enough. Sets ``flips`` where what is found differs from the start; returns whether
+    anything better than what is known was found, and whether the best is proven optimal.
     """
     n = price.shape[0]
-    saved, given, node = np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64)
-    next_saved, next_given, next_node = np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64)
+    saved, given, rest, node = np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64)
+    to = (np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64))
+    next_saved, next_given, next_rest, next_node = to
     parents, items = np.empty(max_nodes, np.int32), np.empty(max_nodes, np.int32)
     nodes = 1
     size = 1
     best = known
-    best_given = -np.inf
     best_node = -1
     bound = room * (price[b] / worth[b]) if b < n else 0.0
     s = b - 1
     t = b
     if known < 0 <= room:
-        best, best_given, best_node = 0.0, 0.0, 0
+        best, best_node = 0.0, 0
     other = -1  # of a second set of states, combined with the first at the end
     other_best = 0
     proven = False
@@ -91,22 +107,20 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
         item = t if adding else s
         sign = 1.0 if adding else -1.0
         size, nodes = _grow(
-            saved, given, node, size, sign * price[item], sign * worth[item], item, parents, items, nodes,
-            next_saved, next_given, next_node,
-        )  # fmt: skip
+            saved, given, rest, node, size, sign * price[item], sign * worth[item], item, parents, items, nodes, to
+        )
         if adding:
             t += 1
         else:
             s -= 1
-        at = _last_within(next_given, size, room)
+        at = _last_within(next_given, next_rest, size, room, room_rest)
         if at >= 0 and next_saved[at] > best:
             best = next_saved[at]
-            best_given = next_given[at]
             best_node = next_node[at]
         after = price[t] / worth[t] if t < n else 0.0
         kept = 0
         for i in range(size):
-            left = room - next_given[i]
+            left = (room - next_given[i]) + (room_rest - next_rest[i])
             if left >= 0:
                 reach = next_saved[i] + left * after
             elif s >= 0:
@@ -114,7 +128,8 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
             else:
                 reach = -np.inf
             if reach > best + 0.5 * slack:
-                saved[kept], given[kept], node[kept] = next_saved[i], next_given[i], next_node[i]
+                saved[kept], given[kept] = next_saved[i], next_given[i]
+                rest[kept], node[kept] = next_rest[i], next_node[i]
                 kept += 1
         size = kept
     if not proven and size > 0:
@@ -130,7 +145,7 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
                 s -= 1
             some += 1
         count = 1 << some
-        sums = np.zeros((count, 2))
+        sums = np.zeros((count, 3))
         for mask in range(1, count):
             low = 0
             while not (mask >> low) & 1:
@@ -138,18 +153,21 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
             item = chosen[low]
             sign = 1.0 if item >= b else -1.0
             sums[mask, 0] = sums[mask & (mask - 1), 0] + sign * price[item]
-            sums[mask, 1] = sums[mask & (mask - 1), 1] + sign * worth[item]
+            one = mask & (mask - 1)
+            sums[mask, 1], sums[mask, 2] = _plus(sums[one, 1], sums[one, 2], sign * worth[item])
         order = np.argsort(sums[:, 1])
         i = size - 1
         for at in range(count):
             mask = order[at]
-            while i >= 0 and given[i] + sums[mask, 1] > room:
+            while i >= 0:
+                high, low = _plus(given[i], rest[i] + sums[mask, 2], sums[mask, 1])
+                if high < room or (high == room and low <= room_rest):
+                    break
                 i -= 1
             if i < 0:
                 break
             if saved[i] + sums[mask, 0] > best:
                 best = saved[i] + sums[mask, 0]
-                best_given = given[i] + sums[mask, 1]
                 other, other_best = mask, node[i]
         proven = bound - best <= slack
         if other >= 0:
@@ -157,7 +175,8 @@ def search_core(price, worth, b, room, known, slack, cap, max_nodes, flips):
             for low in range(some):
                 if (other >> low) & 1:
                     flips[chosen[low]] = True
+    better = best_node >= 0
     while best_node > 0:
         flips[items[best_node]] = True
         best_node = parents[best_node]
-    return best_given, proven
+    return better, proven

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bounds = str | tuple[ArrayLike, ArrayLike]
+Bounds = str | tuple[ArrayLike, ArrayLike] | NDArray[np.float64]
 UNCERTIFIED = "not certified:"
 TRACKED = ("step", "queries", "budget", "utility", "gini", "spearman", "error")
 REACHED, SPENT, LIMIT, STOPPED, NOTHING = (
@@ -64,7 +64,7 @@ REACHED, SPENT, LIMIT, STOPPED, NOTHING = (
     "strategy stopped",
     "no budget",
 )
-REFUSED, INTERRUPTED = "ledger refused", "interrupted"
+REFUSED, INTERRUPTED, FAILED = "ledger refused", "interrupted", "strategy failed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,8 @@ class Disclosure:
         records), as the game went.
     outcome
         How it ended: ``target reached``, ``budget spent``, ``query limit reached``, ``strategy stopped``,
-        ``no budget``, ``ledger refused`` (a query beyond the ledger's budget) or ``interrupted``.
+        ``no budget``, ``ledger refused`` (a query beyond the ledger's budget), ``interrupted``, or for a game for real
+        ``strategy failed``.
     target, utility, full_utility
         What the consumer wanted, what it got, and what it would have got from the records as they are.
     epsilon, t_max, query_cost, mechanism
@@ -430,6 +431,7 @@ def disclosure_game(
     >>> game.outcome, game.n_queries % 60
     ('target reached', 0)
     """
+    bounds = tuple(bounds) if isinstance(bounds, np.ndarray) else bounds
     if isinstance(strategy, str):
         _checks.choice("strategy", strategy, STRATEGIES)
     elif not callable(strategy):
@@ -453,8 +455,9 @@ def disclosure_game(
     check_ledger(ledger)
     if ledger is not None and seed is not None:
         raise InputError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
-    if ledger is not None and (target is None or bounds == "data"):
-        missing = "bounds that do not come from the records" if bounds == "data" else "a target"
+    from_data = isinstance(bounds, str) and bounds == "data"
+    if ledger is not None and (target is None or from_data):
+        missing = "bounds that do not come from the records" if from_data else "a target"
         raise InputError(f"a ledger is for games that are certified, and this one needs {missing}")
     stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, None))
     notes = list(stage.inputs.notes)
@@ -495,7 +498,7 @@ def disclosure_game(
     why = []
     if seed is not None:
         why.append("noise comes from a seed: this is a rehearsal, and nothing of it may be given away")
-    if bounds == "data":
+    if from_data:
         why.append("bounds were taken from the records, which leaks: give public ones")
     if target is None:
         why.append("the target was computed from the records: name one")
@@ -518,7 +521,7 @@ def disclosure_game(
         t_max=rules.t_max,
         query_cost=stage.mechanism.cost,
         mechanism=stage.mechanism,
-        guarantee=_promise(stage, min(rules.t_max, rules.max_queries or rules.t_max), not why),
+        guarantee=_promise(stage, rules, not why),
         strategy=name,
         parameters=told,
         seed=seed,
@@ -527,7 +530,8 @@ def disclosure_game(
     )
 
 
-def _promise(stage: "Stage", t_max: int, certified: bool) -> Guarantee:
+def _promise(stage: "Stage", rules: "Rules", certified: bool) -> Guarantee:
+    t_max = rules.t_max if rules.max_queries is None else min(rules.t_max, rules.max_queries)
     d, epsilons = stage.points.shape[1], stage.mechanism.epsilon
     each = f"{epsilons[0]:g}" if np.ptp(epsilons) == 0 else f"{epsilons.min():g} to {epsilons.max():g}"
     return Guarantee(
@@ -695,6 +699,11 @@ class Track:
                 agree = float(spearmanr(scores, self.worth).statistic)
         self.rows.append((step, total, self.stage.epsilon * total, utility, gini(queries), agree, error))
 
+    @property
+    def queries(self) -> int:
+        """Queries made by the last row."""
+        return int(self.rows[-1][1])
+
     def columns(self) -> dict[str, Floats]:
         """The rows as columns."""
         return dict(zip(TRACKED, np.array(self.rows, np.float64).T, strict=True))
@@ -753,13 +762,14 @@ class _Table:
             return NOTHING
         return REACHED if self.model.utility >= self.target else ""
 
-    def cut(self, error: BaseException) -> tuple[str, tuple[str, ...]]:
-        """How a game ends that was cut short: what was received is kept. If nothing was, there is nothing to keep."""
-        if not self.owner.received:
+    def cut(self, error: BaseException, held: NDArray[np.generic]) -> tuple[str, tuple[str, ...]]:
+        """How a game ends that was cut short: what is held is kept. If that is nothing, there is nothing to keep."""
+        if not held.any():
             raise error
-        if isinstance(error, KeyboardInterrupt):
-            return INTERRUPTED, ()
-        return REFUSED, (str(error),)
+        if isinstance(error, BudgetExceededError):
+            return REFUSED, (str(error),)
+        lost = int(self.owner.queries.sum() - held.sum()) if held.dtype != np.bool_ else 0
+        return INTERRUPTED, (f"{lost} copies were paid for and lost in the interruption",) * (lost > 0)
 
 
 def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
@@ -805,10 +815,10 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
             if outcome or step % every == 0:
                 track.add(step, queries, utility, learned)
     except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error)
+        outcome, notes = table.cut(error, state.placed)
         step, utility = int(queries.sum()), model.utility
     track.add(step, queries, utility, learned)
-    used = np.ones(n, np.bool_) if rules.unseen == "origin" else queries > 0
+    used = np.ones(n, np.bool_) if rules.unseen == "origin" else state.placed.copy()
     return Played(model, track, used, learned, float(utility), outcome, notes)
 
 
@@ -826,10 +836,12 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
         ConsumerView, centres=_read_only(model.centres), labels=labels, ids=ids, X_val=theirs, y_val=y_val, k=rules.k,
         metric=rules.metric,
     )  # fmt: skip
-    idea = getattr(strategy, "scores", None)
+    idea = _idea(strategy, stage.n)
     track.add(0, queries, utility, idea)
     outcome = table.opening()
     notes: tuple[str, ...] = ()
+    held = np.zeros(stage.n, np.int64)  # copies that are in the centres
+    at_once = max(1, stage.run.memory // (8 * stage.points.shape[1]))
     try:
         while not outcome:
             left = table.whole - int(queries.sum())
@@ -845,40 +857,55 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             if len(asked) == 0:
                 outcome = SPENT if isinstance(strategy, RandomSubset | NoisyShapley) else STOPPED
                 break
-            cut_short = len(asked) > left
-            asked = asked[:left]
             moving = moving and move.use is None
-            at_once = max(1, stage.run.memory // (8 * stage.points.shape[1]))
-            for part in (asked[start : start + at_once] for start in range(0, len(asked), at_once)):
-                copies = owner.query(part)
+            for part, copies in owner.answer(asked[:left], at_once):
+                held[part] += 1
                 if moving:
                     for i, copy in zip(part.tolist(), copies, strict=True):
-                        utility = model.receive(i, copy, queries[i])
+                        utility = model.receive(i, copy, held[i])
                 else:
-                    centres = model.centres
-                    centres[part] += (copies - centres[part]) / queries[part, None]
+                    model.centres[part] += (copies - model.centres[part]) / held[part, None]
                 report(len(part))
             step += 1
-            used = queries > 0
+            used = held > 0
             if not moving:
                 use = move.use
                 if callable(use):
                     use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
                 if use is not None:
-                    used = _as_used(use, queries, name, step, cut_short)
+                    used = _as_used(use, queries, name, step, cut_short=len(asked) > left)
                 utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+            idea = _idea(strategy, stage.n)
             outcome = REACHED if utility >= table.target else ""
             if outcome or step % every == 0:
-                track.add(step, queries, utility, getattr(strategy, "scores", None))
+                track.add(step, queries, utility, idea)
     except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error)
-        used &= queries > 0
+        outcome, notes = table.cut(error, held)
+    except Exception as error:
+        if isinstance(owner, RehearsingOwner) or not held.any():
+            raise
+        outcome, notes = FAILED, (f"strategy {name} failed at move {step}: {error}",)  # what was paid for is kept
+    if notes or outcome == INTERRUPTED:
+        used = used & (held > 0) if used.any() and not moving else held > 0
         utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
-        step += 1
-    idea = getattr(strategy, "scores", None)
+        step += int(track.queries < queries.sum())
     track.add(step, queries, utility, idea)
-    scores = np.full(stage.n, math.nan) if idea is None else np.asarray(idea, np.float64)
+    scores = np.full(stage.n, math.nan) if idea is None else idea
     return Played(model, track, used, scores, utility, outcome, notes)
+
+
+def _idea(strategy: Strategy, n: int) -> Floats | None:
+    """What a strategy thinks of the records, if it says so in ``scores``."""
+    given = getattr(strategy, "scores", None)
+    if given is None:
+        return None
+    try:
+        scores = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        scores = np.empty(0)
+    if scores.shape != (n,):
+        raise InputError(f"scores of a strategy must be {n} numbers, one a record")
+    return scores
 
 
 def _read_only(array: Floats) -> Floats:

@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -388,20 +389,30 @@ class _Diary:
             raise InputError(f"games cannot be kept in {str(self.path)!r}: name a file in a folder that exists")
         if self.path.exists():
             text = self.path.read_bytes()
-            whole, cut, _ = text.rpartition(b"\n")
+            whole, cut, last = text.rpartition(b"\n")
             foreign = InputError(f"{str(self.path)!r} holds something other than games; it was left as it is")
+            start = b'{"key": "'  # of every line, whole or cut short
             try:
                 for line in whole.splitlines():
-                    kept = json.loads(line)
-                    ended = {name: math.nan if x is None else float(x) for name, x in kept["game"].items()}
-                    self.known[kept["key"]] = {name: ended[name] for name in MEASURES}
+                    self._keep(line)
+                with suppress(json.JSONDecodeError):
+                    self._keep(last or b"{")
+                    whole, cut, last = text, b"", b""  # whole after all, but for the end of the line
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise foreign from None
-            if not cut and text.strip() and not text.startswith(b'{"key"'):
+            if not (last.startswith(start) or start.startswith(last)):
                 raise foreign
             os.truncate(self.path, len(whole + cut))
+            if whole and not cut:
+                with self.path.open("ab") as file:
+                    file.write(b"\n")
         self._file = self.path.open("a", encoding="utf-8")
         return self
+
+    def _keep(self, line: bytes) -> None:
+        kept = json.loads(line)
+        ended = {name: math.nan if x is None else float(x) for name, x in kept["game"].items()}
+        self.known[kept["key"]] = {name: ended[name] for name in MEASURES}
 
     def write(self, key: str, ended: dict[str, float]) -> None:
         """Keep a game, at once."""

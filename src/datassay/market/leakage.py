@@ -140,7 +140,7 @@ def disclosure_leakage(
     points = np.asarray(as_floats("X", X), np.float64)
     if points.shape != game.centres.shape:
         raise InputError(f"X must be the records of the game, {game.centres.shape}; got {points.shape}")
-    rows = np.flatnonzero(game.queries > 0)
+    rows = np.flatnonzero((game.queries > 0) & game.centres.any(axis=1))
     if len(rows) < 4:
         raise InputError(f"{len(rows)} records were queried; an attack needs at least 4")
     labels = as_labels("y", y)

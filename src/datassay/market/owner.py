@@ -1,5 +1,6 @@
 """The owner's agent: gives out noisy copies of records, one query at a time, and never more than a record's budget."""
 
+from collections.abc import Iterator
 from threading import Lock
 
 import numpy as np
@@ -71,7 +72,6 @@ class DataOwner:
             raise InputError(f"ids has {len(self.ids)} entries for {len(given)} records")
         self._lock, self._closed = Lock(), False
         self.queries = np.zeros(len(given), np.int64)
-        self.received = 0  # copies given out
         self._ledger, self._n_jobs = ledger, n_jobs
         self.number: int | None = None
         if ledger is not None and self.t_max > 0:
@@ -118,26 +118,31 @@ class DataOwner:
 
     def query(self, points: object) -> Floats:
         """A noisy copy of each of these records, by position; each costs its record one query."""
+        return np.concatenate([copies for _, copies in self.answer(points, max(1, len(self)))] or [self.unit[:0]])
+
+    def answer(self, points: object, at_once: int) -> Iterator[tuple[Ints, Floats]]:
+        """The same, some records at a time: positions, and a noisy copy of each. All are paid for before the first."""
         with self._lock:  # checked, paid for and counted at once, whoever else asks
             asked = self.check(points)
             if self._ledger is not None and self.number is not None and len(asked):
                 self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
             self.queries[asked] += 1
-        copies = self._draw(asked)
-        self.received += len(asked)
-        return copies
+        for start in range(0, len(asked), at_once):
+            part = asked[start : start + at_once]
+            yield part, self._draw(part)
 
     def _draw(self, asked: Ints) -> Floats:
         return self.mechanism.release(self.unit[asked], self._n_jobs)
 
     def close(self) -> None:
         """Answer no more queries, and close the disclosure in the ledger."""
-        self._closed = True
-        if self._ledger is not None and self.number is not None:
-            told = self._ledger.disclosures().get(self.number)
-            queries = 0 if told is None else told.queries
-            self._ledger.complete(self.number, f'{{"queries": {queries}}}')
-            self.number = None
+        with self._lock:
+            self._closed = True
+            if self._ledger is not None and self.number is not None:
+                told = self._ledger.disclosures().get(self.number)
+                queries = 0 if told is None else told.queries
+                self._ledger.complete(self.number, f'{{"queries": {queries}}}')
+                self.number = None
 
 
 class RehearsingOwner(DataOwner):

@@ -452,9 +452,8 @@ def _cheapest(
 ) -> tuple[NDArray[np.intp], bool]:
     """The cheapest cover, and whether it is proven to be; ``rows`` the best bargain first, bought up to ``last``.
 
-    The kernel thinks of what is left out, so its order is the reverse one. Its sums are rounded, and a cover that meets
-    the target exactly must not be lost to that: it is given a little more room than there is, and sent back with less
-    should what it finds miss the target.
+    The kernel thinks of what is left out, so its order is the reverse one. A cover is one whose worth, added up exactly
+    and rounded once, reaches the target: what may be left out is half a unit in the target's last place more.
     """
     from datassay.market import cover_kernels
 
@@ -464,18 +463,21 @@ def _cheapest(
     start = math.fsum(cost[bought])
     swapped = _best_swap(bought, out[:b], worth, cost, target)
     known = min((known, swapped), key=lambda cover: math.fsum(cost[cover]))
-    room = math.fsum(worth[bought]) - target + 1e-14 * math.fsum(worth[rows])
-    for _ in range(20):
-        flips = np.zeros(len(out), np.bool_)
-        saved = start - math.fsum(cost[known])
-        taken, proven = cover_kernels.search_core(
-            cost[out], worth[out], b, room, saved, SURE * (start - saved), MOST_STATES, MOST_NODES, flips
-        )
-        chosen = out[(np.arange(len(out)) >= b) ^ flips] if taken > -math.inf else known
-        if math.fsum(worth[chosen]) >= target:
-            return chosen, bool(proven)
-        room = math.nextafter(taken, -math.inf)
-    return known, False
+    terms = [*worth[bought].tolist(), -target, (target - math.nextafter(target, 0.0)) / 2]
+    room = math.fsum(terms)
+    rest = math.fsum([*terms, -room])
+    if int(math.ldexp(math.frexp(target)[0], 53)) % 2:  # half way between two numbers, rounding goes to the even one
+        rest = math.nextafter(rest, -math.inf)
+    saved = start - math.fsum(cost[known])
+    slack = SURE * (start - saved)
+    flips = np.zeros(len(out), np.bool_)
+    better, proven = cover_kernels.search_core(
+        cost[out], worth[out], b, room, rest, saved, slack, MOST_STATES, MOST_NODES, flips
+    )
+    chosen = out[(np.arange(len(out)) >= b) ^ flips] if better else known
+    if math.fsum(worth[chosen]) < target:  # beyond thirty digits
+        return known, False
+    return chosen, bool(proven)
 
 
 def _best_swap(

@@ -57,6 +57,7 @@ CREATE TABLE IF NOT EXISTS accounts (
   dataset TEXT NOT NULL, point TEXT NOT NULL, spent REAL NOT NULL, PRIMARY KEY (dataset, point)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS peaks (dataset TEXT PRIMARY KEY, most REAL NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO peaks SELECT dataset, MAX(spent) FROM accounts GROUP BY dataset;
 PRAGMA user_version = 2;
 """
 
@@ -235,7 +236,7 @@ class Ledger:
             try:
                 before, disclosed = self._costs(connection), self._disclosed(connection)
                 needed = total_epsilon([*before, *costs], self.delta) + disclosed
-                if needed > self.epsilon:
+                if costs and needed > self.epsilon:
                     raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
                 _reached("before spending")
                 listed = json.dumps([cost.to_dict() for cost in costs])
