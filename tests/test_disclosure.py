@@ -417,6 +417,7 @@ class TestForReal:
             assert not game.guarantee.certified
             assert any(reason in note for note in game.notes)
             assert "NOT CERTIFIED" in game.summary()
+            assert game.guarantee.audience == ("nobody" if "seed" in how else "public")
         assert da.disclosure_game(*data, "random", 1.0, 1, 0.9).guarantee.certified  # the range of validation points
 
     def test_a_ledger_takes_certified_games_only(self, tmp_path):

@@ -147,13 +147,13 @@ def search_core(price, worth, b, room, room_rest, known, slack, cap, max_nodes, 
         count = 1 << some
         sums = np.zeros((count, 3))
         for mask in range(1, count):
-            low = 0
-            while not (mask >> low) & 1:
-                low += 1
-            item = chosen[low]
+            first = 0
+            while not (mask >> first) & 1:
+                first += 1
+            item = chosen[first]
+            one = mask & (mask - 1)  # all but the first
             sign = 1.0 if item >= b else -1.0
-            sums[mask, 0] = sums[mask & (mask - 1), 0] + sign * price[item]
-            one = mask & (mask - 1)
+            sums[mask, 0] = sums[one, 0] + sign * price[item]
             sums[mask, 1], sums[mask, 2] = _plus(sums[one, 1], sums[one, 2], sign * worth[item])
         order = np.argsort(sums[:, 1])
         i = size - 1
@@ -172,9 +172,9 @@ def search_core(price, worth, b, room, room_rest, known, slack, cap, max_nodes, 
         proven = bound - best <= slack
         if other >= 0:
             best_node = other_best
-            for low in range(some):
-                if (other >> low) & 1:
-                    flips[chosen[low]] = True
+            for bit in range(some):
+                if (other >> bit) & 1:
+                    flips[chosen[bit]] = True
     better = best_node >= 0
     while best_node > 0:
         flips[items[best_node]] = True

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -521,7 +521,7 @@ def disclosure_game(
         t_max=rules.t_max,
         query_cost=stage.mechanism.cost,
         mechanism=stage.mechanism,
-        guarantee=_promise(stage, rules, not why),
+        guarantee=_promise(stage, rules, not why, "public" if seed is None else "nobody"),
         strategy=name,
         parameters=told,
         seed=seed,
@@ -530,7 +530,7 @@ def disclosure_game(
     )
 
 
-def _promise(stage: "Stage", rules: "Rules", certified: bool) -> Guarantee:
+def _promise(stage: "Stage", rules: "Rules", certified: bool, audience: Literal["public", "nobody"]) -> Guarantee:
     t_max = rules.t_max if rules.max_queries is None else min(rules.t_max, rules.max_queries)
     d, epsilons = stage.points.shape[1], stage.mechanism.epsilon
     each = f"{epsilons[0]:g}" if np.ptp(epsilons) == 0 else f"{epsilons.min():g} to {epsilons.max():g}"
@@ -543,7 +543,7 @@ def _promise(stage: "Stage", rules: "Rules", certified: bool) -> Guarantee:
         delta=0.0,
         neighbours="replace-features",
         accountant="sums over features and queries (pure differential privacy)",
-        audience="public",
+        audience=audience,
         certified=certified,
     )
 

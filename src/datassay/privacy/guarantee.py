@@ -7,7 +7,7 @@ from datassay import _checks
 
 Neighbours = Literal["add-remove", "replace"]
 Relation = Literal["add-remove", "replace", "replace-features"]
-Audience = Literal["public", "owner", "owner, no collusion"]
+Audience = Literal["public", "owner", "owner, no collusion", "nobody"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
 RELATIONS: tuple[Relation, ...] = (*NEIGHBOURS, "replace-features")
 _CHANGES = {
@@ -15,7 +15,7 @@ _CHANGES = {
     "replace": "one record replaced",
     "replace-features": "the features of one record replaced (its label, and that it exists, are not protected)",
 }
-AUDIENCES: tuple[Audience, ...] = ("public", "owner", "owner, no collusion")
+AUDIENCES: tuple[Audience, ...] = ("public", "owner", "owner, no collusion", "nobody")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Guarantee:
         Chance with which each record took part (Poisson subsampling); 1 for all of them.
     audience
         Who may see it: ``public``; ``owner`` (each owner sees what concerns their own record, and any number of
-        owners may put their heads together: joint differential privacy); or ``owner, no collusion``.
+        owners may put their heads together: joint differential privacy); ``owner, no collusion``; or ``nobody`` (a
+        rehearsal, whose noise can be repeated).
     certified
         True if the promise is proven for what was done; False for noise "as published".
     """
