@@ -133,6 +133,30 @@ class TestBandit:
         if made_steps == steps:
             assert game.scores == pytest.approx(q, abs=1e-12)
 
+    @pytest.mark.parametrize(
+        ("n", "k", "classes", "grid"),
+        [(5, 9, 2, False), (6, 2, 2, True), (1, 1, 2, False), (1, 3, 2, True), (4, 2, 1, True)],
+    )
+    def test_at_the_edges(self, n, k, classes, grid):
+        """k ≥ n, duplicates and ties, one record, one class: where the origin and the centres are hard to tell apart."""
+        rng = np.random.default_rng(n + k)
+        X, X_val = (rng.integers(0, 2, (m, 2)) / 2 if grid else rng.uniform(size=(m, 2)) for m in (n, 6))
+        y, y_val = rng.integers(0, classes, n), rng.integers(0, classes, 6)
+        noise = np.random.default_rng(7).laplace(size=(4 * n, 2))
+        asked, utilities, q = oracle.bandit(
+            X.tolist(), y.tolist(), list(zip(X_val.tolist(), y_val.tolist(), strict=True)), noise.tolist(), k, 4, 2.0, 0.1,
+            0.3,
+        )  # fmt: skip
+        game = da.disclosure_game(
+            X, y, X_val, y_val, "ucb", 1.0, 4, 1.0, k=k, bounds=(0, 1), learning_rate=0.3, every=1, seed=7
+        )
+        steps = game.n_queries
+        assert steps == 4 * n or game.reached
+        assert np.bincount(asked[:steps], minlength=n).tolist() == game.queries.tolist()
+        assert game.trajectory["utility"][1:].tolist() == utilities[:steps]
+        if steps == 4 * n:
+            assert game.scores == pytest.approx(q, abs=1e-12)
+
     def test_the_same_bits_however_it_is_run(self):
         data = made(80, 50)
         games = [

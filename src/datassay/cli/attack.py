@@ -21,10 +21,10 @@ from datassay.cli.options import (
     Text,
     TextOption,
     check_jobs,
+    check_written,
     draw,
     load_table,
     reading_options,
-    refuse_inputs,
 )
 
 EXAMPLES = """
@@ -88,14 +88,8 @@ def attack(
     value is its k-NN Shapley value for predicting the others.
     """
     import datassay as da
-    from datassay import results
 
-    if output is not None:
-        results.check_output(output)
-    for figure in (plot, quadrants):
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([output, plot, quadrants], [data])
+    check_written([output], [plot, quadrants], [], [data])
     check_jobs(jobs)
     if everyone and targets is not None:
         raise InputError("--everyone attacks all records in every game: leave out --targets")

@@ -22,12 +22,12 @@ from datassay.cli.options import (
     TextOption,
     check_applies,
     check_jobs,
+    check_written,
     draw,
     number_list,
     open_ledger,
     public_tables,
     reading_options,
-    refuse_inputs,
 )
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def price(
     """
     import datassay as da
 
-    _check_written([output, bought], plot, [], [str(values)])
+    check_written([output, bought], [plot], [], [str(values)])
     worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
         raise InputError("name one of --target (in units of value) and --share (of all value for sale)")
@@ -269,7 +269,7 @@ def play(
     import datassay as da
 
     check_jobs(jobs)
-    _check_written([output, consumer], plot, [ledger], [data, None if validation is None else str(validation)])
+    check_written([output, consumer], [plot], [ledger], [data, None if validation is None else str(validation)])
     given: dict[str, Any] = {
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
@@ -373,7 +373,7 @@ def search(
     import datassay as da
 
     check_jobs(jobs)
-    _check_written([output], plot, [resume], [data, None if validation is None else str(validation)])
+    check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
     tried = number_list("--t-maxes", t_maxes)
     if any(number != int(number) for number in tried):
         raise InputError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
@@ -403,19 +403,6 @@ def search(
         found.save(output)
     draw(lambda axes: found.plot(what.value, plot_epsilon, axes), plot, 6, 4.5)
     _tell(quiet, [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()], [output, plot])
-
-
-def _check_written(
-    tables: list[Path | None], plot: Path | None, also: list[Path | None], read: list[str | None]
-) -> None:
-    from datassay import results
-
-    for table in tables:
-        if table is not None:
-            results.check_output(table)
-    if plot is not None:
-        results.check_figure(plot)
-    refuse_inputs([*tables, plot, *also], read)
 
 
 def _bounds(text: str) -> Any:

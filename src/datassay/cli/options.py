@@ -188,6 +188,21 @@ def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> Non
         places.add(path.resolve())
 
 
+def check_written(
+    tables: "list[Path | None]", figures: "list[Path | None]", also: "list[Path | None]", read: "list[str | None]"
+) -> None:
+    """Refuse, before any work, what could not be written, would overwrite what is read, or is named twice."""
+    from datassay import results
+
+    for table in tables:
+        if table is not None:
+            results.check_output(table)
+    for figure in figures:
+        if figure is not None:
+            results.check_figure(figure)
+    refuse_inputs([*tables, *figures, *also], read)
+
+
 def load_table(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
     """Read a file, or a data set by name; it must have a label."""
     from datassay.data import list_datasets, load_dataset, read_table

@@ -24,12 +24,12 @@ from datassay.cli.options import (
     as_number,
     check_applies,
     check_jobs,
+    check_written,
     draw,
     make_model,
     open_ledger,
     public_tables,
     reading_options,
-    refuse_inputs,
 )
 
 if TYPE_CHECKING:
@@ -194,14 +194,10 @@ def private_value(
     """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy."""
     from datassay import results
 
-    if output is not None:
-        results.check_output(output)
-    if plot is not None:
-        results.check_figure(plot)
     if owners is not None:
         results.check_new_folder(owners)
     public_files = [None if path is None else str(path) for path in (validation, pilot)]
-    refuse_inputs([output, plot, owners, ledger], [data, *public_files])
+    check_written([output], [plot], [owners, ledger], [data, *public_files])
     check_jobs(jobs)
     kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
     reading = reading_options(ignore, categorical, text, missing, scale)

@@ -16,10 +16,10 @@ from datassay.cli.options import (
     Text,
     TextOption,
     check_jobs,
+    check_written,
     column_list,
     draw,
     load_table,
-    refuse_inputs,
 )
 from datassay.cli.risk import Weighing
 
@@ -89,15 +89,8 @@ def release(
     utility is measured on the last. The strategy you then choose is applied to the whole table with --write and --to.
     """
     import datassay as da
-    from datassay import results
 
-    for file in (output, to):
-        if file is not None:
-            results.check_output(file)
-    for figure in (plot, plot_risks):
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([output, to, plot, plot_risks], [data])
+    check_written([output, to], [plot, plot_risks], [], [data])
     check_jobs(jobs)
     if (write is None) != (to is None):
         raise InputError("--write names the strategy and --to the file: give both")

@@ -13,9 +13,9 @@ from datassay.cli.options import (
     JobsOption,
     QuietOption,
     check_jobs,
+    check_written,
     column_list,
     draw,
-    refuse_inputs,
 )
 
 EXAMPLES = """
@@ -81,15 +81,8 @@ def risk(
     linkable these are to the person and how much they tell of the rest, on average over what attackers may know.
     """
     import datassay as da
-    from datassay import results
 
-    for file in (output, shapley_output):
-        if file is not None:
-            results.check_output(file)
-    for figure in (plot, plot_shapley):
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([output, shapley_output, plot, plot_shapley], [original, released, control])
+    check_written([output, shapley_output], [plot, plot_shapley], [], [original, released, control])
     check_jobs(jobs)
     if known and scenarios is not Weighing.UNIFORM:
         raise InputError("--known names the scenarios: leave out --scenarios")

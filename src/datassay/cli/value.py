@@ -25,12 +25,12 @@ from datassay.cli.options import (
     as_number,
     check_applies,
     check_jobs,
+    check_written,
     column_list,
     draw,
     load_table,
     make_model,
     reading_options,
-    refuse_inputs,
 )
 
 if TYPE_CHECKING:
@@ -250,12 +250,9 @@ def value(
     from datassay.data import column_names, read_table
     from datassay.evaluate import detect_errors
 
-    if output is not None:
-        results.check_output(output)
-    for figure in (plot, convergence):
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([output, plot, convergence, design, cache], [data, None if validation is None else str(validation)])
+    check_written(
+        [output], [plot, convergence], [design, cache], [data, None if validation is None else str(validation)]
+    )
     if validation is not None and split is not None:
         raise InputError("--validation and --split cannot go together: one of them holds the validation records")
     check_jobs(jobs)

@@ -7,7 +7,8 @@ chapter 3; SPEC §9).
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Encoder, Inputs, Table, as_labels, prepare
 from datassay.market.moving import METRICS, UNSEEN, UTILITIES, MovingNeighbours, Unseen, Utility, knn_utility
-from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.market.owner import DataOwner, RehearsingOwner, positions
 from datassay.market.pricing import gini
 from datassay.market.strategies import (
     STRATEGIES,
@@ -174,6 +175,17 @@ class Disclosure:
 
     def score(self, X: object, y: object = None, *, n_jobs: int | None = None) -> float:
         """Utility of the consumer's model (the centres in use) on other points, a test set say."""
+        points, labels = self.as_played(X, y)
+        classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
+        here = codes[: len(self)]
+        told = self.parameters
+        return knn_utility(
+            self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(told["k"])),
+            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, DEFAULT_MEMORY, None),  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def as_played(self, X: object, y: object = None) -> tuple[Floats, NDArray[np.generic]]:
+        """Features of records in the form in which the game had them, tables encoded as its own were; and labels."""
         if isinstance(X, Table):
             if self.encoder is None:
                 raise InputError("this game was played on plain numbers: give X as numbers")
@@ -184,13 +196,7 @@ class Disclosure:
             raise InputError(f"y has {len(labels)} labels for the {len(points)} rows of X")
         if points.shape[1] != self.centres.shape[1]:
             raise InputError(f"X has {points.shape[1]} features and the records have {self.centres.shape[1]}")
-        classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
-        here = codes[: len(self)]
-        told = self.parameters
-        return knn_utility(
-            self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(told["k"])),
-            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, DEFAULT_MEMORY, None),  # type: ignore[arg-type]
-        )  # fmt: skip
+        return points, labels
 
     def for_consumer(self) -> "Disclosure":
         """The same game without what only the owner may see: whatever was computed from the records themselves.
@@ -437,17 +443,9 @@ def disclosure_game(
     elif not callable(strategy):
         raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
     rules = Rules(
-        t_max=_checks.integer("t_max", t_max, at_least=0),
-        target=None if target is None else _checks.number("target", target, above=0, at_most=1),
-        k=_checks.integer("k", k, at_least=1),
-        metric=_checks.choice("metric", metric, METRICS),
-        utility=_checks.choice("utility", utility, UTILITIES),  # type: ignore[arg-type]
-        unseen=_checks.choice("unseen", unseen, UNSEEN),  # type: ignore[arg-type]
-        max_queries=None if max_queries is None else _checks.integer("max_queries", max_queries, at_least=0),
-        every=None if every is None else _checks.integer("every", every, at_least=1),
-        exploration=_checks.number("exploration", exploration, at_least=0),
-        learning_rate=_checks.number("learning_rate", learning_rate, above=0, at_most=1),
-    )
+        t_max, target, k, metric, utility, unseen, max_queries, every, exploration=exploration,
+        learning_rate=learning_rate,
+    )  # fmt: skip
     share = _checks.number("share", share, above=0, at_most=1)
     bootstrap = _checks.integer("bootstrap", bootstrap, at_least=1)
     seed = None if seed is None else _checks.integer("seed", seed, at_least=0)
@@ -558,10 +556,27 @@ class Rules:
     metric: str
     utility: Utility
     unseen: Unseen
-    max_queries: int | None
-    every: int | None
-    exploration: float
-    learning_rate: float
+    max_queries: int | None = None
+    every: int | None = None
+    exploration: float = 0.0
+    learning_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, kept in (
+            ("t_max", _checks.integer("t_max", self.t_max, at_least=0)),
+            ("k", _checks.integer("k", self.k, at_least=1)),
+            ("metric", _checks.choice("metric", self.metric, METRICS)),
+            ("utility", _checks.choice("utility", self.utility, UTILITIES)),
+            ("unseen", _checks.choice("unseen", self.unseen, UNSEEN)),
+            ("exploration", _checks.number("exploration", self.exploration, at_least=0)),
+            ("learning_rate", _checks.number("learning_rate", self.learning_rate, above=0, at_most=1)),
+        ):
+            object.__setattr__(self, name, kept)
+        if self.target is not None:
+            object.__setattr__(self, "target", _checks.number("target", self.target, above=0, at_most=1))
+        for name, least in (("max_queries", 0), ("every", 1)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
 
 
 @dataclass(frozen=True, eq=False)
@@ -762,13 +777,12 @@ class _Table:
             return NOTHING
         return REACHED if self.model.utility >= self.target else ""
 
-    def cut(self, error: BaseException, held: NDArray[np.generic]) -> tuple[str, tuple[str, ...]]:
+    def cut(self, error: BaseException, held: int, lost: int = 0) -> tuple[str, tuple[str, ...]]:
         """How a game ends that was cut short: what is held is kept. If that is nothing, there is nothing to keep."""
-        if not held.any():
+        if not held:
             raise error
         if isinstance(error, BudgetExceededError):
             return REFUSED, (str(error),)
-        lost = int(self.owner.queries.sum() - held.sum()) if held.dtype != np.bool_ else 0
         return INTERRUPTED, (f"{lost} copies were paid for and lost in the interruption",) * (lost > 0)
 
 
@@ -793,7 +807,7 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
                 outcome = SPENT if step == n * rules.t_max else LIMIT
                 break
             if isinstance(owner, RehearsingOwner):
-                made, utility, _ = kernels.play_bandit(
+                made, utility = kernels.play_bandit(
                     state, owner.unit, mechanism.low, mechanism.width, 1.0 / mechanism.epsilon, owner.noise(ahead),
                     rules.learning_rate, rules.exploration, rules.t_max, table.target, utility, queries, learned,
                     scores, far,
@@ -815,7 +829,7 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
             if outcome or step % every == 0:
                 track.add(step, queries, utility, learned)
     except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error, state.placed)
+        outcome, notes = table.cut(error, int(state.placed.sum()))
         step, utility = int(queries.sum()), model.utility
     track.add(step, queries, utility, learned)
     used = np.ones(n, np.bool_) if rules.unseen == "origin" else state.placed.copy()
@@ -850,10 +864,8 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
                 break
             move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
             move = move if isinstance(move, Move) else Move(move)
-            try:
+            with _blaming(name, step):
                 asked = owner.check(move.query)
-            except InputError as error:
-                raise InputError(f"strategy {name}, move {step}: {error}") from None
             if len(asked) == 0:
                 outcome = SPENT if isinstance(strategy, RandomSubset | NoisyShapley) else STOPPED
                 break
@@ -880,7 +892,7 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             if outcome or step % every == 0:
                 track.add(step, queries, utility, idea)
     except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error, held)
+        outcome, notes = table.cut(error, int(held.sum()), int(queries.sum() - held.sum()))
     except Exception as error:
         if isinstance(owner, RehearsingOwner) or not held.any():
             raise
@@ -908,6 +920,15 @@ def _idea(strategy: Strategy, n: int) -> Floats | None:
     return scores
 
 
+@contextmanager
+def _blaming(name: str, step: int) -> Iterator[None]:
+    """Say which strategy was wrong, and when."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"strategy {name}, move {step}: {error}") from None
+
+
 def _read_only(array: Floats) -> Floats:
     seen = array.view()
     seen.setflags(write=False)
@@ -916,14 +937,9 @@ def _read_only(array: Floats) -> Floats:
 
 def _as_used(use: object, queries: Ints, name: str, step: int, cut_short: bool) -> NDArray[np.bool_]:
     """Who is in the model. A move that the query limit cut short goes without those it did not come to."""
-    chosen = np.atleast_1d(np.asarray(use))
-    if chosen.dtype.kind not in "iu" and chosen.size:
-        raise InputError(f"strategy {name}, move {step}: records to use are named by position; got {use!r}")
-    unknown = (chosen < 0) | (chosen >= len(queries))
-    if unknown.any():
-        raise InputError(f"strategy {name}, move {step}: there is no record at position {chosen[unknown][0]}")
     used = np.zeros(len(queries), np.bool_)
-    used[chosen.astype(np.intp)] = True
+    with _blaming(name, step):
+        used[positions(use, len(queries))] = True
     if cut_short:
         return np.asarray(used & (queries > 0))
     if (used & (queries == 0)).any():

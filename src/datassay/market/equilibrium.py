@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
-from datassay._work import Bar, Progress, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.market.disclosure import Bounds, Rules, Stage, play, told_bounds
-from datassay.market.moving import METRICS, UNSEEN, UTILITIES, Unseen, Utility
+from datassay.market.moving import Unseen, Utility
 from datassay.market.pricing import gini
 from datassay.neighbors import DEFAULT_MEMORY, Run
 from datassay.privacy import fingerprint
@@ -307,18 +307,7 @@ def search_equilibrium(
         for epsilon, t_max, c in product(epsilons, t_maxes, explorations)
         for repeat in range(_checks.integer("repeats", repeats, at_least=1))
     ]
-    rules = Rules(
-        t_max=1,
-        target=None if target is None else _checks.number("target", target, above=0, at_most=1),
-        k=_checks.integer("k", k, at_least=1),
-        metric=_checks.choice("metric", metric, METRICS),
-        utility=_checks.choice("utility", utility, UTILITIES),  # type: ignore[arg-type]
-        unseen=_checks.choice("unseen", unseen, UNSEEN),  # type: ignore[arg-type]
-        max_queries=None,
-        every=2**62,
-        exploration=0.0,
-        learning_rate=_checks.number("learning_rate", learning_rate, above=0, at_most=1),
-    )
+    rules = Rules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
     stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, None))
@@ -346,14 +335,14 @@ def search_equilibrium(
     parts = (stage.points, stage.inputs.labels, stage.points_val, stage.inputs.labels_val)
     mechanism = (stage.mechanism.low, stage.mechanism.high)
     told = [__version__, rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
-    keys = [fingerprint(*parts, *mechanism, told, list(cell)) for cell in cells] if resume is not None else []
+    common = None if resume is None else fingerprint(*parts, *mechanism, told)  # the data are hashed once
+    keys = [] if common is None else [fingerprint(common, list(cell)) for cell in cells]
     with _Diary(resume) as diary:
         left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
         found: dict[int, dict[str, float]] = {at: diary.known[key] for at, key in enumerate(keys) if key in diary.known}
         with Bar(progress, len(cells), "games") as report:
             report(len(found))
-            games = in_order(lambda part: game(cells[left[part.start]]), [range(i, i + 1) for i in range(len(left))],
-                             threads, report)  # fmt: skip
+            games = in_order(lambda one: game(cells[left[one.start]]), chunks(len(left), 1), threads, report)
             for at, ended in zip(left, games, strict=True):
                 found[at] = ended
                 if keys:

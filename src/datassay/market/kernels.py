@@ -348,15 +348,13 @@ def play_bandit(
 ):
     """Steps of the bandit, one for each row of ``noise`` (standard Laplace), until the target or the end of the budget.
 
-    Returns the steps made, the utility after the last, and whether no point has budget left.
+    Some point must have budget left for each of the steps. Returns the steps made, and the utility after the last.
     """
     d = unit.shape[1]
     sample = np.empty(d)
     votes = np.empty(state.n_classes, np.int64)
     for step in range(noise.shape[0]):
         i = best_arm(scores)
-        if i < 0:
-            return step, utility, True
         for j in range(d):
             sample[j] = low[j] + width[j] * (unit[i, j] + noise[step, j] * per_epsilon[j])
         before = utility
@@ -364,5 +362,5 @@ def play_bandit(
         utility = receive(state, i, sample, queries[i], far, votes)
         learn(i, utility - before, rate, exploration, t_max, queries, learned, scores)
         if utility >= target:
-            return step + 1, utility, False
-    return noise.shape[0], utility, False
+            return step + 1, utility
+    return noise.shape[0], utility

@@ -13,9 +13,8 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
-from datassay.data import Table, as_labels
 from datassay.market.disclosure import Disclosure
-from datassay.neighbors import DEFAULT_MEMORY, as_floats
+from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import FrameKind, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
@@ -132,18 +131,12 @@ def disclosure_leakage(
     if not isinstance(game, Disclosure):
         raise InputError(f"game must be what disclosure_game returns, got {type(game).__name__}")
     _checks.choice("attacker", attacker, get_args(Attacker))
-    if isinstance(X, Table):
-        if game.encoder is None:
-            raise InputError("the game was played on plain numbers: give X as numbers")
-        y = X.labels if y is None else y
-        X, _ = game.encoder.transform(X)
-    points = np.asarray(as_floats("X", X), np.float64)
+    points, labels = game.as_played(X, y)
     if points.shape != game.centres.shape:
         raise InputError(f"X must be the records of the game, {game.centres.shape}; got {points.shape}")
     rows = np.flatnonzero((game.queries > 0) & game.centres.any(axis=1))
     if len(rows) < 4:
         raise InputError(f"{len(rows)} records were queried; an attack needs at least 4")
-    labels = as_labels("y", y)
     if not np.array_equal(labels, game.labels):
         raise InputError("y must be the labels of the records in the game, one for each")
     if targets is not None:

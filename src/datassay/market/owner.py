@@ -15,6 +15,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def positions(points: object, n: int) -> Ints:
+    """Positions among n records, none or some of them, or what is wrong with them."""
+    try:
+        asked = np.atleast_1d(np.asarray(points))
+    except ValueError:
+        asked = np.empty((0, 0))
+    if asked.size == 0 and asked.ndim == 1:
+        return np.empty(0, np.int64)
+    if asked.ndim != 1 or asked.dtype.kind not in "iu":
+        told = f"an array of {asked.dtype} {asked.shape}" if isinstance(points, np.ndarray) else repr(points)
+        raise InputError(f"records are named by position (not by id), 0 to {n - 1}; got {told}")
+    unknown = (asked < 0) | (asked >= n)
+    if unknown.any():
+        raise InputError(f"there is no record at position {asked[unknown][0]}: positions go from 0 to {n - 1}")
+    return asked.astype(np.int64)
+
+
 class DataOwner:
     """Holds records and answers queries about them with noisy copies: x + Laplace(Δ_j/ε_j) in every feature.
 
@@ -93,20 +110,7 @@ class DataOwner:
         """Positions of records that may be queried now, or what is wrong with them."""
         if self._closed:
             raise InputError("this owner has closed, and answers no more queries")
-        try:
-            asked = np.atleast_1d(np.asarray(points))
-        except ValueError:
-            asked = np.empty((0, 0))
-        if asked.size == 0 and asked.ndim == 1:
-            return np.empty(0, np.int64)
-        if asked.ndim != 1 or asked.dtype.kind not in "iu":
-            told = f"an array of {asked.dtype} {asked.shape}" if isinstance(points, np.ndarray) else repr(points)
-            raise InputError(f"a query names records by position (not by id), 0 to {len(self) - 1}; got {told}")
-        unknown = (asked < 0) | (asked >= len(self))
-        if unknown.any():
-            raise InputError(
-                f"there is no record at position {asked[unknown][0]}: positions go from 0 to {len(self) - 1}"
-            )
+        asked = positions(points, len(self))
         if len(np.unique(asked)) < len(asked):
             raise InputError("a query names a record twice; ask for it again in the next one")
         spent = self.queries[asked] >= self.t_max
@@ -114,22 +118,26 @@ class DataOwner:
             raise InputError(
                 f"the budget of record {self.ids[asked[spent][0]]!s} is spent: it was queried {self.t_max} times"
             )
-        return asked.astype(np.int64)
+        return asked
 
     def query(self, points: object) -> Floats:
         """A noisy copy of each of these records, by position; each costs its record one query."""
-        return np.concatenate([copies for _, copies in self.answer(points, max(1, len(self)))] or [self.unit[:0]])
+        return self._draw(self._pay(points))
 
     def answer(self, points: object, at_once: int) -> Iterator[tuple[Ints, Floats]]:
         """The same, some records at a time: positions, and a noisy copy of each. All are paid for before the first."""
+        asked = self._pay(points)
+        for start in range(0, len(asked), at_once):
+            part = asked[start : start + at_once]
+            yield part, self._draw(part)
+
+    def _pay(self, points: object) -> Ints:
         with self._lock:  # checked, paid for and counted at once, whoever else asks
             asked = self.check(points)
             if self._ledger is not None and self.number is not None and len(asked):
                 self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
             self.queries[asked] += 1
-        for start in range(0, len(asked), at_once):
-            part = asked[start : start + at_once]
-            yield part, self._draw(part)
+        return asked
 
     def _draw(self, asked: Ints) -> Floats:
         return self.mechanism.release(self.unit[asked], self._n_jobs)

@@ -555,18 +555,17 @@ class PriceSearch:
     @property
     def best(self) -> int:
         """The row with the highest revenue among those that sell; of equals the one that pays the most owners."""
-        if not self.sold.any():
-            raise InputError(f"nothing is sold at any θ and γ: the cheapest costs {self.cost.min():.6g}")
-        revenue = np.where(self.sold, self.cost, -math.inf)
-        return int(np.lexsort((-self.inclusiveness, -revenue))[0])
+        return self._first(self.cost, self.inclusiveness)
 
     @property
     def most_inclusive(self) -> int:
         """The row that pays the most owners among those that sell; of equals the one with the highest revenue."""
+        return self._first(self.inclusiveness, self.cost)
+
+    def _first(self, wanted: Floats, then: Floats) -> int:
         if not self.sold.any():
             raise InputError(f"nothing is sold at any θ and γ: the cheapest costs {self.cost.min():.6g}")
-        paid = np.where(self.sold, self.inclusiveness, -math.inf)
-        return int(np.lexsort((-self.cost, -paid))[0])
+        return int(np.lexsort((-then, -np.where(self.sold, wanted, -math.inf)))[0])
 
     def summary(self) -> str:
         """The best choices, in words."""

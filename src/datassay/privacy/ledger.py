@@ -229,30 +229,35 @@ class Ledger:
                     f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
                     f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
                 )
+        with self._spending(costs) as connection:
+            before, disclosed = self._costs(connection), self._disclosed(connection)
+            needed = total_epsilon([*before, *costs], self.delta) + disclosed
+            if costs and needed > self.epsilon:
+                raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
+            listed = json.dumps([cost.to_dict() for cost in costs])
+            written = connection.execute(
+                "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) VALUES (?, ?, ?, ?, ?, ?)",
+                (self._masked(dataset), request, mechanism, audience, listed, _now()),
+            )
+        assert written.lastrowid is not None
+        return written.lastrowid
+
+    @contextmanager
+    def _spending(self, costs: Sequence[Cost] = ()) -> Iterator[sqlite3.Connection]:
+        """A transaction in which nobody else can spend: what is written in it counts as a whole, or not at all."""
         with self._open() as connection:
-            # What will most likely be asked again below, when nobody else can spend: by then the answer is at hand.
+            # What will most likely be asked again inside, when others have to wait: by then the answer is at hand.
             total_epsilon([*self._costs(connection), *costs], self.delta)
-            connection.execute("BEGIN IMMEDIATE")  # nobody else can spend until this is written or given up
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                before, disclosed = self._costs(connection), self._disclosed(connection)
-                needed = total_epsilon([*before, *costs], self.delta) + disclosed
-                if costs and needed > self.epsilon:
-                    raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
+                yield connection
                 _reached("before spending")
-                listed = json.dumps([cost.to_dict() for cost in costs])
-                written = connection.execute(
-                    "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    (self._masked(dataset), request, mechanism, audience, listed, _now()),
-                )
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
         _reached("after spending")
-        assert written.lastrowid is not None
-        return written.lastrowid
 
     def _refusal(self, what: str, held: float, needed: float) -> BudgetExceededError:
         return BudgetExceededError(
@@ -280,53 +285,42 @@ class Ledger:
         points = [self._masked(f"record {record}") for record in records]
         if len(set(points)) < len(points):
             raise InputError("a record can be charged once at a time")
-        with self._open() as connection:
-            total_epsilon(self._costs(connection), self.delta)  # at hand when it is asked again below
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                row = connection.execute(
-                    "SELECT dataset FROM releases "
-                    "WHERE number = ? AND released IS NULL AND request LIKE 'disclosure %'",
-                    (number,),
-                ).fetchone()
-                if row is None:
-                    raise InputError(f"the ledger has no open disclosure number {number}")
-                fixed = total_epsilon(self._costs(connection), self.delta)
-                held = fixed + self._disclosed(connection)
-                connection.executemany(
-                    "INSERT INTO accounts VALUES (?, ?, ?) "
-                    "ON CONFLICT (dataset, point) DO UPDATE SET spent = spent + excluded.spent",
-                    [(row[0], point, epsilon) for point in points],
-                )
-                connection.executemany(
-                    "INSERT INTO peaks SELECT dataset, spent FROM accounts WHERE dataset = ? AND point = ? "
-                    "ON CONFLICT (dataset) DO UPDATE SET most = MAX(most, excluded.most)",
-                    [(row[0], point) for point in points],
-                )
-                needed = fixed + self._disclosed(connection)
-                if needed > self.epsilon * (1 + 1e-12):  # sums of many equal costs are rounded
-                    raise self._refusal("query", held, needed)
-                connection.executemany(
-                    "INSERT INTO queries VALUES (?, ?, ?)", [(number, point, epsilon) for point in points]
-                )
-                _reached("before spending")
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        _reached("after spending")
+        with self._spending() as connection:
+            row = connection.execute(
+                "SELECT dataset FROM releases WHERE number = ? AND released IS NULL AND request LIKE 'disclosure %'",
+                (number,),
+            ).fetchone()
+            if row is None:
+                raise InputError(f"the ledger has no open disclosure number {number}")
+            fixed = total_epsilon(self._costs(connection), self.delta)
+            held = fixed + self._disclosed(connection)
+            connection.executemany(
+                "INSERT INTO accounts VALUES (?, ?, ?) "
+                "ON CONFLICT (dataset, point) DO UPDATE SET spent = spent + excluded.spent",
+                [(row[0], point, epsilon) for point in points],
+            )
+            connection.executemany(
+                "INSERT INTO peaks SELECT dataset, spent FROM accounts WHERE dataset = ? AND point = ? "
+                "ON CONFLICT (dataset) DO UPDATE SET most = MAX(most, excluded.most)",
+                [(row[0], point) for point in points],
+            )
+            needed = fixed + self._disclosed(connection)
+            if needed > self.epsilon * (1 + 1e-12):  # sums of many equal costs are rounded
+                raise self._refusal("query", held, needed)
+            connection.executemany(
+                "INSERT INTO queries VALUES (?, ?, ?)", [(number, point, epsilon) for point in points]
+            )
 
     def _disclosed(self, connection: sqlite3.Connection) -> float:
         """ε of all disclosures: of every data set, what its record most asked for has spent."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] < 2:
+        if not _keeps_accounts(connection):
             return 0.0
         return float(sum(most for (most,) in connection.execute("SELECT most FROM peaks")))
 
     def disclosures(self) -> dict[int, Disclosed]:
         """What every disclosure has given out, by the number of its line."""
         with self._open() as connection:
-            if connection.execute("PRAGMA user_version").fetchone()[0] < 2:
+            if not _keeps_accounts(connection):
                 return {}
             kinds = connection.execute(
                 "SELECT number, epsilon, COUNT(*) FROM queries GROUP BY number, epsilon ORDER BY number, epsilon"
@@ -408,6 +402,11 @@ class Ledger:
             "releases": [_exported(line, numbers[line.dataset]) for line in lines],
             "disclosures": {str(number): asdict(told) for number, told in disclosed.items()},
         }
+
+
+def _keeps_accounts(connection: sqlite3.Connection) -> bool:
+    """Whether anything was ever disclosed: only then does a ledger have accounts."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] >= 2)
 
 
 def _exported(line: Release, dataset: int) -> dict[str, object]:

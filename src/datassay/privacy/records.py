@@ -7,7 +7,6 @@ nothing. Noise is drawn on ε_j u_j at scale 1, in OpenDP's arithmetic, so that 
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._work import chunks, thread_count
+from datassay._work import chunks, in_order, thread_count
 from datassay.privacy.mechanisms import add_noise
 
 Floats = NDArray[np.float64]
@@ -97,16 +96,12 @@ class NoisyRecords:
         """A noisy copy of every row of ``unit`` (see :meth:`to_unit`), by OpenDP; no seed repeats it."""
         scaled = np.asarray(unit, np.float64) * self.epsilon
         parts = chunks(len(scaled), 64)
-        threads = min(thread_count(n_jobs), len(parts))
+        threads = max(1, min(thread_count(n_jobs), len(parts)))
 
         def draw(part: range) -> Floats:
             return np.asarray(add_noise(scaled[part.start : part.stop], "laplace", 1.0), np.float64)
 
-        if threads <= 1:
-            drawn = [draw(part) for part in parts]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                drawn = list(pool.map(draw, parts))
+        drawn = list(in_order(draw, parts, threads, lambda done: None))
         noisy = np.concatenate(drawn) if drawn else np.empty_like(scaled)
         return self.from_unit(noisy / self.epsilon)
 
