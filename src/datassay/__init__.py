@@ -38,25 +38,30 @@ if TYPE_CHECKING:
     from datassay.evaluate import (
         Curve,
         Detection,
+        Suspects,
         addition_curve,
         corrupt_features,
         corrupt_labels,
         detect_errors,
+        likely_errors,
         removal_curve,
     )
     from datassay.identity import (
         AttributeMeans,
         AttributeSets,
         AttributeTable,
+        CoarseningPlan,
         Groups,
         QueryScores,
         Risk,
         RiskShapley,
         Uniqueness,
         group_sizes,
+        measured_bins,
         reidentification_risk,
         reidentification_shapley,
         score_queries,
+        suggest_coarsening,
         uniqueness_shapley,
     )
     from datassay.market import (
@@ -89,6 +94,8 @@ if TYPE_CHECKING:
         private_tknn_shapley,
     )
     from datassay.release import Comparison, Release, compare_releases
+    from datassay.report import Report
+    from datassay.report import report as report
     from datassay.results import Values, load_result
     from datassay.value import (
         Design,
@@ -123,10 +130,14 @@ _ROOMS = {
     "data": (
         "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_distinct read_table voters"
     ),
-    "evaluate": "Curve Detection addition_curve corrupt_features corrupt_labels detect_errors removal_curve",
+    "evaluate": (
+        "Curve Detection Suspects addition_curve corrupt_features corrupt_labels detect_errors likely_errors "
+        "removal_curve"
+    ),
     "identity": (
-        "AttributeMeans AttributeSets AttributeTable Groups QueryScores Risk RiskShapley Uniqueness group_sizes "
-        "reidentification_risk reidentification_shapley score_queries uniqueness_shapley"
+        "AttributeMeans AttributeSets AttributeTable CoarseningPlan Groups QueryScores Risk RiskShapley Uniqueness "
+        "group_sizes measured_bins reidentification_risk reidentification_shapley score_queries suggest_coarsening "
+        "uniqueness_shapley"
     ),
     "market": (
         "Disclosure Equilibrium Leakage PriceSearch Prices Purchase disclosure_game disclosure_leakage price "
@@ -138,6 +149,7 @@ _ROOMS = {
         "plan_private_layered private_knn_shapley private_layered_shapley private_tknn_shapley"
     ),
     "release": "Comparison Release compare_releases",
+    "report": "Report",
     "results": "Values load_result",
     "value": (
         "Design Estimate LayeredValues StableLogisticRegression Tuning balance_weights beta_shapley data_banzhaf "
@@ -154,6 +166,7 @@ __all__ = [
     "AttributeTable",
     "Audit",
     "BudgetExceededError",
+    "CoarseningPlan",
     "Column",
     "Comparison",
     "Curve",
@@ -183,9 +196,11 @@ __all__ = [
     "Purchase",
     "QueryScores",
     "Release",
+    "Report",
     "Risk",
     "RiskShapley",
     "StableLogisticRegression",
+    "Suspects",
     "Table",
     "Tuning",
     "Uniqueness",
@@ -213,10 +228,12 @@ __all__ = [
     "layered_design",
     "layered_shapley",
     "leave_one_out",
+    "likely_errors",
     "list_datasets",
     "load_dataset",
     "load_design",
     "load_result",
+    "measured_bins",
     "membership_attack",
     "nearest_neighbours",
     "onion",
@@ -232,11 +249,13 @@ __all__ = [
     "reidentification_shapley",
     "release",
     "removal_curve",
+    "report",
     "score_queries",
     "search_equilibrium",
     "search_prices",
     "self_shapley",
     "self_waka",
+    "suggest_coarsening",
     "tknn_shapley",
     "tune_k",
     "tune_tau",
@@ -250,7 +269,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("oracle", "release"):
+    if name in ("oracle", "release", "report"):  # rooms; the report can be called
         return import_module(f"datassay.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'datassay' has no attribute {name!r}")

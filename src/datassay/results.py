@@ -462,6 +462,7 @@ _LOADERS: Mapping[str, tuple[str, str]] = {
     "attribute means": ("datassay.identity.result", "load_attribute_means"),
     "attribute sets": ("datassay.identity.result", "load_attribute_sets"),
     "attribute table": ("datassay.identity.result", "load_attribute_table"),
+    "coarsening plan": ("datassay.identity.coarsening", "load_coarsening_plan"),
     "comparison": ("datassay.release.comparison", "load_comparison"),
     "disclosure": ("datassay.market.disclosure", "load_disclosure"),
     "equilibrium": ("datassay.market.equilibrium", "load_equilibrium"),
@@ -476,8 +477,10 @@ _LOADERS: Mapping[str, tuple[str, str]] = {
     "private values": ("datassay.privacy.releases", "load_private_values"),
     "purchase": ("datassay.market.pricing", "load_purchase"),
     "query scores": ("datassay.identity.queries", "load_query_scores"),
+    "report": ("datassay.report.result", "load_report"),
     "risk": ("datassay.identity.risk_result", "load_risk"),
     "risk shapley": ("datassay.identity.risk_result", "load_risk_shapley"),
+    "suspects": ("datassay.evaluate.mislabelled", "load_suspects"),
     "uniqueness": ("datassay.identity.result", "load_uniqueness"),
 }
 

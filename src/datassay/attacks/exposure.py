@@ -105,16 +105,24 @@ class Exposure:
             lines.append(f"Delete first (value, exposure): {listed}")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw value against exposure, the four quadrants named; returns the axes."""
+    def plot(self, ax: "Axes | None" = None, most: int | None = None) -> "Axes":
+        """Draw value against exposure, the four quadrants named and counted; returns the axes.
+
+        Of more than ``most`` records so many are drawn, chosen at random (the same ones each time).
+        """
         if ax is None:
             ax = new_axes(6, 5)
         check_axes(ax)
         names = self.quadrants
+        drawn = np.ones(len(self), bool)
+        if most is not None:
+            chosen = np.random.default_rng(0).permutation(len(self))
+            drawn[chosen[_checks.integer("most", most, at_least=1) :]] = False
         for name, colour in zip(QUADRANTS, ("#cc3311", "#bbbbbb", "#ee7733", "#4477aa"), strict=True):
             rows = names == name
             label = f"{name} ({rows.sum():,})"
-            ax.scatter(self.values[rows], self.exposure[rows], s=6, color=colour, label=label, linewidths=0)
+            seen = rows & drawn
+            ax.scatter(self.values[seen], self.exposure[seen], s=6, color=colour, label=label, linewidths=0)
         ax.axvline(self.low_value, color="black", linewidth=0.8)
         ax.axhline(self.high_exposure, color="black", linewidth=0.8)
         ax.set_xlabel(f"value: {self.method}")

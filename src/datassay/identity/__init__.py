@@ -1,5 +1,6 @@
 """Identity: who can be found in a table, and which attributes give them away."""
 
+from datassay.identity.coarsening import CoarseningPlan, measured_bins, suggest_coarsening
 from datassay.identity.queries import QueryScores, score_queries
 from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
 from datassay.identity.risk import Scenarios, reidentification_risk, reidentification_shapley
@@ -10,6 +11,7 @@ __all__ = [
     "AttributeMeans",
     "AttributeSets",
     "AttributeTable",
+    "CoarseningPlan",
     "Groups",
     "QueryScores",
     "Risk",
@@ -17,8 +19,10 @@ __all__ = [
     "Scenarios",
     "Uniqueness",
     "group_sizes",
+    "measured_bins",
     "reidentification_risk",
     "reidentification_shapley",
     "score_queries",
+    "suggest_coarsening",
     "uniqueness_shapley",
 ]

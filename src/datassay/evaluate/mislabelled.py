@@ -1,0 +1,201 @@
+"""Which records are likely mislabelled: those that hurt, and whose neighbours confidently say another class.
+
+A record's neighbours vote, itself left out. It is a suspect if another class gets at least the votes that records of
+that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) and more than its own, and if its k-NN
+Shapley value is negative. Suspects are ranked by value, the most harmful first.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay._work import Progress
+from datassay.data import prepare
+from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, Run, collect, space_of
+from datassay.results import FrameKind, Parameter, Values, freeze, make_frame, save_columns
+from datassay.value import knn_shapley
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """Which labels are likely wrong, and what the neighbours say instead.
+
+    Attributes
+    ----------
+    values, ids, labels
+        The k-NN Shapley value, id and label of every record.
+    suggested
+        The class that most neighbours have; of equally many, the one that sorts first.
+    own, votes
+        The shares of neighbours that have the record's own label, and the suggested one.
+    likely
+        Whether the label is likely wrong.
+    """
+
+    values: Floats
+    ids: NDArray[np.generic]
+    labels: NDArray[np.generic]
+    suggested: NDArray[np.generic]
+    own: Floats
+    votes: Floats
+    likely: NDArray[np.bool_]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        freeze(self, "values", "ids", "labels", "suggested", "own", "votes", "likely")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Suspects({int(self.likely.sum()):,} of {len(self):,} records)"
+
+    def first(self, count: int = 10) -> NDArray[np.intp]:
+        """Positions of the likely mislabelled records, the least valuable first; ties by position."""
+        rows = np.flatnonzero(self.likely)
+        ranked = rows[np.argsort(self.values[rows], kind="stable")]
+        return ranked[: _checks.integer("count", count, at_least=0)]
+
+    def summary(self, count: int = 10) -> str:
+        """Whose label to check, in words."""
+        found = int(self.likely.sum())
+        lines = [f"{found:,} of {len(self):,} records ({found / len(self):.1%}) are likely mislabelled."]
+        for i in self.first(count):
+            lines.append(
+                f"  {self.ids[i]!s}: labelled {self.labels[i]!s}; {self.votes[i]:.0%} of its neighbours are "
+                f"{self.suggested[i]!s} (value {self.values[i]:.3g})"
+            )
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "id": self.ids,
+            "label": self.labels,
+            "likely": self.likely,
+            "suggested": self.suggested,
+            "own": self.own,
+            "votes": self.votes,
+            "value": self.values,
+        }
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a record: id, label, likely, suggested, own, votes, value."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "suspects",
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_suspects(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Suspects:
+    """The suspects that :meth:`Suspects.save` wrote."""
+    return Suspects(
+        columns["value"].astype(np.float64),
+        columns["id"],
+        columns["label"],
+        columns["suggested"],
+        columns["own"].astype(np.float64),
+        columns["votes"].astype(np.float64),
+        columns["likely"].astype(np.bool_),
+        header["parameters"],
+        tuple(map(str, header["notes"])),
+        str(header["version"]),
+    )
+
+
+def likely_errors(
+    X: object,
+    y: object = None,
+    values: Values | None = None,
+    k: int = 10,
+    metric: str = "euclidean",
+    *,
+    ids: object | None = None,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Suspects:
+    """Find records that are likely mislabelled: of negative value, and outvoted by confident neighbours.
+
+    With p_i(c) the share of class c among the k nearest others of record i, and t_c the mean of p_i(c) over the
+    records labelled c, record i is a suspect if p_i(c) ≥ t_c and p_i(c) > p_i(own) for the class c that most of its
+    neighbours have, and its value is negative.
+
+    Parameters
+    ----------
+    X, y
+        Features and labels, or a table.
+    values
+        The records' values, of negative sign where they hurt; k-NN Shapley values of each record by the others if left
+        out.
+    k, metric
+        How many neighbours vote, and who is near.
+    ids, n_jobs, memory, progress
+        As in :func:`datassay.knn_shapley`.
+
+    References
+    ----------
+    Northcutt, Jiang & Chuang, Confident Learning: Estimating Uncertainty in Dataset Labels, JAIR 2021.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> suspects = da.likely_errors(da.census(500))
+    >>> bool(suspects.likely.mean() < 0.15) and len(suspects.first(3)) == 3
+    True
+    """
+    k = _checks.integer("k", k, at_least=1)
+    inputs = prepare(X, y, None, None, ids=ids)
+    n, classes = len(inputs.codes), len(inputs.classes)
+    if n < 2:
+        raise InputError("a label is judged by its neighbours: give at least 2 records")
+    if values is None:
+        values = knn_shapley(X, y, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    if not isinstance(values, Values):
+        raise InputError(f"values must be Values, got {type(values).__name__}")
+    if not np.array_equal(values.ids, inputs.ids):
+        raise InputError("values must be those of these records, in their order")
+    depth = min(k, n - 1)
+    share = np.empty((n, classes))
+
+    def write(block: Ranked) -> None:
+        near = inputs.codes[block.order]
+        for c in range(classes):
+            share[block.rows, c] = (near == c).mean(axis=1)
+
+    collect(space_of(inputs, metric), NearestRanking(depth), write, Run(n_jobs, memory, progress))
+    own = share[np.arange(n), inputs.codes]
+    sizes = np.bincount(inputs.codes, minlength=classes)
+    confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
+    top = share.argmax(axis=1)
+    votes = share[np.arange(n), top]
+    likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)
+    return Suspects(
+        values.values,
+        inputs.ids,
+        inputs.labels,
+        inputs.classes[top],
+        own,
+        votes,
+        likely,
+        {"k": k, "metric": metric, "values": values.method},
+        inputs.notes,
+    )

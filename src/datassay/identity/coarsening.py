@@ -1,0 +1,287 @@
+"""What to make coarser first: the changes of attributes after which the fewest people are unique, one at a time.
+
+Each step tries, for the attributes that tell most, wider bins of numbers, the month or year of dates, the beginnings
+of codes and rare categories put together, counts who is still unique, and takes what helps most. Where nothing of that
+helps, an attribute is left out. Such a greedy plan need not be the shortest there is.
+"""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._version import __version__
+from datassay._work import Bar, Progress
+from datassay.data import Column, as_table, missing_column
+from datassay.identity.counting import MANY_FRACTIONS
+from datassay.identity.result import Groups
+from datassay.identity.uniqueness import group_sizes
+from datassay.results import FrameKind, Parameter, freeze, make_frame, save_columns
+
+Floats = NDArray[np.float64]
+RARE = (0.01, 0.05)  # categories of fewer people than this share are put together
+BINS = (20, 10, 5)  # about so many bins over the range of a number
+WORTH_WHILE = 0.01  # if no coarser attribute makes so many fewer people unique, one is left out
+OTHER = "(other)"
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseningPlan:
+    """Changes of attributes, the first being none, and how many people are unique after each and those before it.
+
+    Attributes
+    ----------
+    ids
+        What is changed, in words; the first entry is the data as they are.
+    values, below
+        The share of people who are unique after it, and who are in groups of fewer than ``size``.
+    attributes
+        The attribute that is changed; "" for the first.
+    coarsen
+        All changes together, as :func:`datassay.uniqueness_shapley` and :func:`datassay.group_sizes` take them.
+    tried
+        Every change of the first step by itself: what it is, and the shares of people unique and in small groups then.
+    """
+
+    ids: NDArray[np.str_]
+    values: Floats
+    below: Floats
+    attributes: NDArray[np.str_]
+    coarsen: Mapping[str, Any]
+    tried: Mapping[str, tuple[float, float]]
+    size: int = 5
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        freeze(self, "ids", "values", "below", "attributes")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"CoarseningPlan({len(self) - 1} changes: {self.values[0]:.1%} → {self.values[-1]:.1%} unique)"
+
+    def summary(self) -> str:
+        """The plan, step by step, in words."""
+        lines = [f"{self.values[0]:.1%} of the people are unique, {self.below[0]:.1%} in groups under {self.size}."]
+        for name, unique, below in zip(self.ids[1:], self.values[1:], self.below[1:], strict=True):
+            lines.append(f"  {name}: {unique:.1%} unique, {below:.1%} in groups under {self.size}")
+        if len(self) == 1:
+            lines.append("No change that was tried makes fewer people unique.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {"change": self.ids, "attribute": self.attributes, "unique": self.values, "below": self.below}
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """One row a step: change, attribute, unique, below."""
+        return make_frame(self._columns(), kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
+        header = {
+            "kind": "coarsening plan",
+            "coarsen": {name: list(how) if isinstance(how, tuple) else how for name, how in self.coarsen.items()},
+            "tried": {name: list(shares) for name, shares in self.tried.items()},
+            "size": self.size,
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+        return save_columns(path, header, self._columns())
+
+
+def load_coarsening_plan(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> CoarseningPlan:
+    """The plan that :meth:`CoarseningPlan.save` wrote."""
+    return CoarseningPlan(
+        columns["change"].astype(np.str_),
+        columns["unique"].astype(np.float64),
+        columns["below"].astype(np.float64),
+        columns["attribute"].astype(np.str_),
+        header["coarsen"],
+        {name: (float(one), float(few)) for name, (one, few) in header["tried"].items()},
+        int(header["size"]),
+        header["parameters"],
+        tuple(map(str, header["notes"])),
+        str(header["version"]),
+    )
+
+
+def round_width(width: float) -> float:
+    """The nearest of …, 1, 2, 5, 10, 20, 50, … by ratio.
+
+    >>> round_width(4.4), round_width(0.13), round_width(37)
+    (5, 0.1, 50)
+    """
+    power = 10.0 ** math.floor(math.log10(width))
+    best = min((1, 2, 5, 10), key=lambda step: abs(math.log(step * power / width)))
+    found = float(f"{best * power:.6g}")
+    return int(found) if found.is_integer() else found
+
+
+def _numbers(column: Column) -> Floats:
+    numbers = column.data.astype(np.float64)
+    return np.asarray(numbers[np.isfinite(numbers)])
+
+
+def _is_measured(column: Column) -> bool:
+    """Whether a column holds measurements, which hardly anyone has in common."""
+    if column.kind != "numeric" or column.is_date:
+        return False
+    numbers = np.unique(_numbers(column))
+    return len(numbers) > MANY_FRACTIONS and bool((numbers != np.floor(numbers)).any())
+
+
+def measured_bins(table: object, columns: Sequence[str] | None = None) -> dict[str, float]:
+    """Bins for measurements (numbers with decimals), of about a tenth of the range of their middle 98%.
+
+    Equality is no question to ask of a measurement; an attacker knows it to some precision. What this returns can be
+    handed to ``coarsen`` of :func:`datassay.uniqueness_shapley` and :func:`datassay.group_sizes`.
+
+    >>> import datassay as da
+    >>> measured_bins(da.load_dataset("iris"))
+    {'sepal length (cm)': 0.5, 'sepal width (cm)': 0.2, 'petal length (cm)': 0.5, 'petal width (cm)': 0.2}
+    """
+    given = as_table(table, text="categorical")
+    found: dict[str, float] = {}
+    for name in given.features if columns is None else columns:
+        if name not in given.columns:
+            raise InputError(missing_column(name, given.columns))
+        if _is_measured(given.columns[name]):
+            numbers = _numbers(given.columns[name])
+            low, high = np.quantile(numbers, [0.01, 0.99])
+            found[name] = round_width(float(high - low or np.ptp(numbers)) / 10)
+    return found
+
+
+def _ways(name: str, column: Column, now: object) -> list[tuple[str, Any]]:
+    """Ways to make an attribute coarser than it is ``now``, in words and as ``coarsen`` takes them."""
+    if column.is_date:
+        return [(f"{name} known by its {period}", period) for period in ("month", "year") if now != "year"]
+    if column.kind == "numeric":
+        numbers = _numbers(column)
+        if len(numbers) == 0 or np.ptp(numbers) == 0:
+            return []
+        low, high = np.quantile(numbers, [0.01, 0.99])
+        widths = sorted({round_width(float(high - low or np.ptp(numbers)) / bins) for bins in BINS})
+        finest = float(now) if isinstance(now, int | float) else 0.0
+        if not _is_measured(column):
+            finest = max(finest, 1.0)
+        return [(f"{name} in steps of {width:g}", width) for width in widths if width > finest]
+    assert column.categories is not None
+    counts = np.bincount(column.data[column.data >= np.int64(0)].astype(np.intp), minlength=len(column.categories))
+    names = [str(name) for name in column.categories[counts > 0]]
+    length = len(names[0]) if names else 0
+    if len(names) > MANY_FRACTIONS and all(len(code) == length and code.isdecimal() for code in names):
+        known = now if isinstance(now, int) else length  # a zip code, say
+        return [(f"{name} by its first {left} digits", left) for left in range(known - 1, max(0, known - 3), -1)]
+    ways: list[tuple[str, Any]] = []
+    for share in RARE:
+        rare = np.flatnonzero((counts > 0) & (counts < share * counts.sum()))
+        merged = {str(column.categories[c]): OTHER for c in rare}
+        # Put together the few, not the many: that would be to leave the attribute out by another name.
+        if len(rare) > 1 and 2 * counts[rare].sum() <= counts.sum() and merged != now:
+            ways.append((f"{name}: {len(rare)} values of fewer than {share:.0%} of the people as one", merged))
+    return ways
+
+
+def suggest_coarsening(
+    table: object,
+    columns: Sequence[str] | None = None,
+    *,
+    target: float = 0.05,
+    steps: int = 6,
+    attributes: int = 6,
+    size: int = 5,
+    coarsen: Mapping[str, Any] | None = None,
+    progress: Progress = None,
+) -> CoarseningPlan:
+    """Find changes of attributes after which few people are unique: what helps most first.
+
+    Tried are, for each attribute, steps of about a twentieth, a tenth and a fifth of the range of a number, the month
+    and the year of a date, one or two digits less of a code, and categories of fewer than 1% or 5% of the people put
+    together. If none of that makes at least 1% of the people less unique, an attribute is left out. Everybody is
+    counted after every change, exactly; the plan is greedy.
+
+    Parameters
+    ----------
+    table, columns
+        The table and the attributes an attacker may know; all features if left out.
+    target, steps
+        Stop when no more than this share of the people is unique, or after so many changes.
+    attributes
+        In each step, try so many attributes: those without which the fewest people would be unique.
+    size
+        Groups of fewer people than this are counted as well.
+    coarsen
+        How finely attributes are known to begin with; measurements by :func:`measured_bins` if not named.
+    progress
+        True for a bar on standard error, or a function of (done, of how many).
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> plan = da.suggest_coarsening(da.voters(20_000), ["zip", "race", "age"], target=0, steps=2)
+    >>> bool(plan.values[-1] < plan.values[0]), len(plan.coarsen)
+    (True, 2)
+    """
+    given = as_table(table, text="categorical")
+    target = _checks.number("target", target, at_least=0, at_most=1)
+    steps = _checks.integer("steps", steps, at_least=0)
+    attributes = _checks.integer("attributes", attributes, at_least=1)
+    size = _checks.integer("size", size, at_least=2)
+    names = list(given.features if columns is None else columns)
+    now: dict[str, Any] = {**measured_bins(given, names), **(coarsen or {})}
+    notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in measured_bins(given, names))
+
+    def count(how: Mapping[str, Any]) -> Groups:
+        return group_sizes(given, names, coarsen=how)
+
+    found = count(now)
+    ids, unique, below, changed = ["as it is"], [found.unique], [found.share_below(size)], [""]
+    tried: dict[str, tuple[float, float]] = {}
+    with Bar(progress, max(1, steps), "steps") as report:
+        for step in range(steps):
+            if unique[-1] <= target:
+                report(steps - step)
+                break
+            left = [name for name in names if name not in now or now[name] is not None]
+            if len(left) < 2:
+                report(steps - step)
+                break
+            without = {name: count({**now, name: None}).unique for name in left}
+            asked = sorted(left, key=lambda name: without[name])[:attributes]
+            choices: list[tuple[float, float, str, str, Any]] = []
+            for name in asked:
+                for told, how in _ways(name, given.columns[name], now.get(name)):
+                    then = count({**now, name: how})
+                    choices.append((then.unique, then.share_below(size), told, name, how))
+            if step == 0:
+                tried = {told: (one, few) for one, few, told, _, _ in sorted(choices, key=lambda c: c[:3])}
+            best = min(choices, key=lambda c: c[:3], default=None)
+            if best is None or best[0] > unique[-1] - WORTH_WHILE:
+                name = asked[0]
+                then = count({**now, name: None})
+                best = (then.unique, then.share_below(size), f"{name} left out", name, None)
+            report(1)
+            if best[0] >= unique[-1]:
+                report(steps - step - 1)
+                break
+            unique.append(best[0])
+            below.append(best[1])
+            ids.append(best[2])
+            changed.append(best[3])
+            now[best[3]] = best[4]
+    return CoarseningPlan(
+        np.array(ids), np.array(unique), np.array(below), np.array(changed), now, tried, size,
+        {"target": target, "steps": steps, "attributes": attributes}, notes,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""What a report is made of: sections of sentences, numbers, figures and tables, all plain data.
+
+A number knows the method it comes from, so that the page can link every one of them. Nothing here knows HTML; the page
+escapes whatever it is given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+Fact = str | int | float | bool | None
+Facts = dict[str, Fact]
+Kind = Literal["text", "number"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in a sentence, as it is written, and the method it comes from."""
+
+    text: str
+    method: str
+
+
+Text = tuple[str | Number, ...]
+
+
+def plain(text: Text) -> str:
+    """A sentence without its links."""
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in text)
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences."""
+
+    text: Text
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing; its title states what it shows."""
+
+    title: str
+    svg: str
+    caption: str
+    method: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: what it lists, its columns and rows as they are written."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    kinds: tuple[Kind, ...]
+    method: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number to be seen at a glance."""
+
+    name: str
+    number: Number
+    note: str = ""
+
+
+Block = Paragraph | Figure | Grid
+
+
+@dataclass(frozen=True)
+class Section:
+    """The answer to one question about the data.
+
+    ``finding`` and ``advice`` are one sentence each and stand on the first screen; ``unseen`` says what was not looked
+    at. Where something is missing that the section needs, ``left_out`` says what, and there is nothing else.
+    """
+
+    key: str = ""
+    title: str = ""
+    finding: Text = ()
+    advice: Text = ()
+    cards: tuple[Card, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    unseen: tuple[str, ...] = ()
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    left_out: str = ""
+
+
+_KINDS: dict[str, type] = {"figure": Figure, "grid": Grid, "number": Number, "paragraph": Paragraph}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def to_plain(thing: object) -> Any:
+    """Sections as JSON can hold them; :func:`from_plain` reads them back."""
+    if isinstance(thing, Section | Card):
+        return {one.name: to_plain(getattr(thing, one.name)) for one in fields(thing)}
+    if type(thing) in _NAMES:
+        inside = {one.name: to_plain(getattr(thing, one.name)) for one in fields(thing)}  # type: ignore[arg-type]
+        return {"kind": _NAMES[type(thing)], **inside}
+    if isinstance(thing, tuple):
+        return [to_plain(one) for one in thing]
+    if isinstance(thing, Mapping):
+        return {name: to_plain(one) for name, one in thing.items()}
+    return thing
+
+
+def from_plain(thing: Any) -> Any:
+    """What :func:`to_plain` was given."""
+    if isinstance(thing, list):
+        return tuple(from_plain(one) for one in thing)
+    if isinstance(thing, dict):
+        inside = {name: from_plain(one) for name, one in thing.items() if name != "kind"}
+        return _KINDS[thing["kind"]](**inside) if thing.get("kind") in _KINDS else inside
+    return thing
+
+
+def section_from_plain(given: Mapping[str, Any]) -> Section:
+    """A section as :func:`to_plain` wrote it."""
+    inside = {name: from_plain(one) for name, one in given.items()}
+    inside["cards"] = tuple(Card(**card) for card in inside["cards"])
+    return Section(**inside)

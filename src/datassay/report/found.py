@@ -1,0 +1,297 @@
+"""Who can be found: how many people are unique, which attributes identify them, and what to make coarser."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datassay._errors import InputError
+from datassay.data import Table
+from datassay.identity import (
+    CoarseningPlan,
+    RiskShapley,
+    Uniqueness,
+    group_sizes,
+    measured_bins,
+    reidentification_risk,
+    reidentification_shapley,
+    suggest_coarsening,
+    uniqueness_shapley,
+)
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.figures import as_svg
+from datassay.report.job import Job, count, named, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BITS, COARSER, RISK, GIVEN_AWAY = (
+    "uniqueness-shapley",
+    "coarsening",
+    "reidentification-risk",
+    "reidentification-shapley",
+)
+MOST_ATTRIBUTES = 40  # more are not looked at together unless they are named
+SHOWN = 15  # attributes in a figure
+
+
+def found(job: Job) -> Section:
+    """The section about identification."""
+    names, dropped = _attributes(job)
+    if not names:
+        raise InputError(
+            "no column is a category, a whole number or a date: all are measurements with decimals, which nobody knows "
+            "of a person; name what an attacker could know with --quasi-identifiers"
+        )
+    table = job.table
+    bins: dict[str, float] = measured_bins(table, names)
+    bits = uniqueness_shapley(
+        table, names, coarsen=bins, tolerance=None if len(names) <= 20 else 0.05, seed=job.seed, n_jobs=job.n_jobs,
+        progress=job.stages.part("uniqueness", 0.5),
+    )  # fmt: skip
+    groups = bits.groups()
+    job.records["bits"] = bits.totals
+    job.records["alike"] = bits.group_sizes
+    plan = suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
+    means = bits.mean()
+    order = np.argsort(-means.values, kind="stable")
+    top = str(means.ids[order[0]])
+    facts: Facts = {
+        "people": len(table),
+        "attributes": len(names),
+        "share_unique": groups.unique,
+        "share_in_groups_below_5": groups.share_below(5),
+        "smallest_group": groups.smallest,
+        "bits": means.total,
+        "most_identifying": top,
+        **{f"bits.{name}": float(value) for name, value in zip(means.ids, means.values, strict=True)},
+        "share_unique_after_coarsening": float(plan.values[-1]),
+    }
+    blocks: list[Block] = [
+        *_direct(table),
+        Paragraph(
+            (
+                "Taken together, ", Number(f"{len(names)}", BITS), f" attributes ({_listed(names)}) tell ",
+                Number(f"{means.total:.1f} bits", BITS), " about a person, of the ",
+                Number(f"{np.log2(len(table)):.1f}", BITS), f" that single out one of {len(table):,}. ",
+                Number(percent(groups.unique), BITS), " of the people are alone with their combination, and ",
+                Number(percent(groups.share_below(5)), BITS), " share it with fewer than four others.",
+            )
+        ),
+        _bits_figure(bits, top, float(means.values[order[0]]), float(means.total)),
+        _attribute_table(table, bits, bins),
+    ]  # fmt: skip
+    blocks += _coarsening(plan)
+    blocks += _risk(job, table, facts)
+    steps = named(plan.ids[1:3]) if len(plan) > 1 else ""
+    return Section(
+        finding=(
+            Number(percent(groups.unique), BITS), f" of the people are unique by {len(names)} attributes; ",
+            f"{top} identifies people most (", Number(f"{means.values[order[0]]:.1f} bits", BITS), ").",
+        ),
+        advice=(
+            ("Make attributes coarser, beginning with: ", steps, "; after all steps of the plan ",
+             Number(percent(float(plan.values[-1])), COARSER), " would be unique.")
+            if len(plan) > 1
+            else ("No attribute has to be made coarser for this.",)
+        ),
+        cards=(
+            Card("unique people", Number(percent(groups.unique), BITS), f"of {len(table):,}"),
+            Card("most identifying attribute", Number(top, BITS), f"{means.values[order[0]]:.2f} bits"),
+            *((Card("mean risk of being found", Number(f"{facts['mean_risk']:.2f}", RISK), "0 is none, 1 certain"),)
+              if "mean_risk" in facts else ()),
+        ),
+        blocks=tuple(blocks),
+        unseen=(
+            "What an attacker can learn elsewhere: the attributes are taken to be known exactly as they stand here"
+            + (f", {_listed_bins(bins)}." if bins else "."),
+            *((f"Attributes that hold measurements, or say too little to be looked at: {_listed(dropped)}. Name them "
+               "with --quasi-identifiers if somebody could know them.",) if dropped else ()),
+            *((f"The label {table.label}, in the count of unique people.",) if table.label is not None else ()),
+        ),
+        facts=facts,
+    )  # fmt: skip
+
+
+def _attributes(job: Job) -> tuple[list[str], list[str]]:
+    """What is looked at, and what is not: named attributes, or all that could be known of a person."""
+    table = job.table
+    if job.quasi_identifiers is not None:
+        return list(job.quasi_identifiers), []
+    bins = measured_bins(table)
+    features = [name for name in table.features if not np.all(table.columns[name].missing)]
+    known = [name for name in features if name not in bins]
+    if not known:
+        return [], list(features)
+    chosen = features if len(features) <= MOST_ATTRIBUTES else known
+    if len(chosen) > MOST_ATTRIBUTES:
+        spread = {name: len(np.unique(table.columns[name].data)) for name in chosen}
+        kept = set(sorted(chosen, key=lambda name: -spread[name])[:MOST_ATTRIBUTES])
+        chosen = [name for name in chosen if name in kept]
+    return chosen, [name for name in table.features if name not in chosen]
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _listed_bins(bins: dict[str, float]) -> str:
+    told = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
+    return _listed(told) + (" and so on" if len(bins) > 6 else "")
+
+
+def _direct(table: Table) -> list[Block]:
+    """Columns set aside that name nearly everybody: they identify by themselves."""
+    names = []
+    for name in table.carried:
+        column = table.columns[name]
+        if column.kind == "categorical" and len(np.unique(column.data)) > 0.9 * len(table) > 9:
+            names.append(name)
+    if not names:
+        return []
+    verb = "holds" if len(names) == 1 else "hold"
+    return [
+        Paragraph(
+            (
+                f"{named(names)} {verb} text that differs for nearly everybody, and identifies people by itself. It "
+                "was set aside here and belongs in no release.",
+            )
+        )
+    ]
+
+
+def _bits_figure(bits: Uniqueness, top: str, most: float, total: float) -> Figure:
+    means = bits.mean()
+    shown = np.argsort(-means.values, kind="stable")[:SHOWN][::-1]
+
+    def draw(axes: "Axes") -> None:
+        at = np.arange(len(shown))
+        axes.barh(at + 0.2, means.values[shown], 0.38, color="#4477aa", label="with the others")
+        axes.barh(at - 0.2, means.entropies[shown], 0.38, color="#bbbbbb", label="alone")
+        axes.set_yticks(at, [_short(str(means.ids[j])) for j in shown])
+        axes.set_xlabel("bits")
+        axes.legend(frameon=False)
+
+    return Figure(
+        f"{top} identifies people most: {most:.1f} of {total:.1f} bits",
+        as_svg(draw, 0.3 * len(shown) + 0.9),
+        "Blue: what an attribute adds to finding a person, averaged over all orders of learning the attributes; the "
+        "bars add up to what all tell. Grey: what it tells if it is all that is known."
+        + (f" The {SHOWN} of {len(means.ids)} attributes that tell most." if len(means.ids) > SHOWN else ""),
+        BITS,
+    )
+
+
+def _short(name: str, most: int = 22) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _attribute_table(table: Table, bits: Uniqueness, bins: dict[str, float]) -> Grid:
+    means = bits.mean()
+    order = np.argsort(-means.values, kind="stable")[:SHOWN]
+    names = [str(name) for name in means.ids]
+    rows = []
+    for j in order:
+        without = group_sizes(table, names, coarsen={**bins, names[j]: None}).unique if len(names) > 1 else 0.0
+        share = means.values[j] / means.total if means.total > 0 else 0.0
+        rows.append((names[j], f"{means.values[j]:.2f}", percent(share), f"{means.entropies[j]:.2f}", percent(without)))
+    return Grid(
+        "What each attribute tells",
+        ("attribute", "bits", "of what all tell", "bits alone", "unique people without it"),
+        tuple(rows),
+        ("text", "number", "number", "number", "number"),
+        BITS,
+    )
+
+
+def _coarsening(plan: CoarseningPlan) -> list[Block]:
+    if len(plan) == 1:
+        return []
+    title = f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}"
+    rows = tuple(
+        (str(step), str(name), percent(unique), percent(below))
+        for step, (name, unique, below) in enumerate(zip(plan.ids, plan.values, plan.below, strict=True))
+    )
+    return [
+        Grid(
+            title,
+            ("step", "change", "unique people", f"in groups under {plan.size}"),
+            rows,
+            ("number", "text", "number", "number"),
+            COARSER,
+            "Each step is what makes the fewest people unique, given the steps before it. For changes of your own: "
+            "datassay unique --coarsen.",
+        )
+    ]
+
+
+def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
+    """The risk that people are found in the table as it is, who is most at risk, and what gives them away."""
+    sample = job.sample
+    attributes = len([name for name in sample.columns if name not in sample.carried])
+    columns = None if job.quasi_identifiers is None else list(job.quasi_identifiers)
+    how: dict[str, Any] = {"columns": columns, "seed": job.seed, "n_jobs": job.n_jobs}
+    if columns is not None:
+        attributes = len(columns)
+    if attributes < 2 or len(sample) < 20:
+        return []
+    searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)
+    risk = reidentification_risk(
+        sample, sample, people=None if searched >= len(sample) else searched,
+        progress=job.stages.part("risk", 0.7), **how,
+    )  # fmt: skip
+    if searched >= len(sample):
+        job.record("risk", risk.values)
+    drawn = job.people(3 if job.quick else 8, 20, 300, attributes)
+    given_away = reidentification_shapley(
+        sample, sample, people=drawn if drawn < len(sample) else None, progress=job.stages.part("risk", 0.3), **how,
+    )  # fmt: skip
+    first = risk.highest(10)
+    what = reidentification_shapley(
+        sample, sample, people=risk.ids[first], **how
+    )  # fmt: skip
+    facts |= {"mean_risk": risk.mean(), "highest_risk": float(risk.values.max()), "risk_searched": len(risk)}
+    means = given_away.mean()
+    top = next(iter(means))
+    rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
+    return [
+        Paragraph(
+            (
+                "If the table were given away as it is, somebody who knows some attributes of a person finds them with "
+                "a mean risk of ", Number(f"{risk.mean():.3f}", RISK),
+                f" ({count(len(risk), 'person', 'people')} searched for; a record picked at random scores ",
+                Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}.",
+            )
+        ),
+        _given_away_figure(given_away, top),
+        job.listed(
+            "The ten people most at risk, and what gives them away",
+            rows,
+            {
+                "risk": [f"{one:.3f}" for one in risk.values[first]],
+                "stands out by": [_stands_out(what, at) for at in range(len(first))],
+            },
+            GIVEN_AWAY,
+        ),
+    ]  # fmt: skip
+
+
+def _stands_out(what: RiskShapley, row: int) -> str:
+    top = np.argsort(-what.values[row], kind="stable")[:2]
+    return named([what.columns[j] for j in top])
+
+
+def _given_away_figure(what: RiskShapley, top: str) -> Figure:
+    means = what.mean()
+    names = list(means)[:SHOWN][::-1]
+
+    def draw(axes: "Axes") -> None:
+        axes.barh([_short(name) for name in names], [means[name] for name in names], color="#4477aa")
+        axes.set_xlabel("re-identification Shapley value")
+
+    return Figure(
+        f"{top} gives people away most",
+        as_svg(draw, 0.26 * len(names) + 0.8),
+        "What knowing an attribute adds to the risk that a person is found, averaged over all orders of learning them "
+        f"and over {count(len(what), 'person', 'people')}.",
+        GIVEN_AWAY,
+    )

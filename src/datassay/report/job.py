@@ -1,0 +1,195 @@
+"""What the sections of a report work on: the table, a sample where pairs of records are looked at, what was asked for.
+
+A section is a function from a job to a :class:`~datassay.report.content.Section`. What it finds out about single
+records it leaves in ``records``, by name, so that all numbers of one record join.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._work import Progress
+from datassay.data import Table
+from datassay.report.content import Grid, Kind
+from datassay.results import Values
+
+# Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
+# search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
+PAIR = 1e-10
+LOOK = 6e-10
+
+
+@dataclass(eq=False)
+class Job:
+    """A report in the making."""
+
+    table: Table
+    sample: Table  # the table itself, or records drawn from it
+    rows: NDArray[np.intp]  # which these are
+    validation: Table | None
+    quasi_identifiers: tuple[str, ...] | None
+    truth: NDArray[np.bool_] | None
+    truth_name: str
+    strategies: tuple[str, ...] | None
+    epsilon: float
+    delta: float
+    k: int
+    show_rows: bool
+    quick: bool
+    seed: int
+    n_jobs: int | None
+    memory: int
+    stages: "Stages"
+    values: Values | None = None
+    records: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """How neighbour passes are run."""
+        return {"n_jobs": self.n_jobs, "memory": self.memory}
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the sample is not everybody."""
+        return len(self.sample) < len(self.table)
+
+    def record(self, name: str, column: NDArray[np.generic]) -> None:
+        """Keep a column about the records of the sample; the others have none."""
+        if not self.sampled:
+            self.records[name] = column
+            return
+        if column.dtype.kind in "US":
+            whole: NDArray[np.generic] = np.full(len(self.table), "", column.dtype)
+        elif column.dtype.kind == "b":
+            whole = np.zeros(len(self.table), np.bool_)
+        else:
+            whole = np.full(len(self.table), np.nan)
+        whole[self.rows] = column
+        self.records[name] = whole
+
+    def people(self, seconds: float, least: int, most: int, attributes: int, orders: int = 50) -> int:
+        """How many people can be searched for in about this time, within limits."""
+        each = LOOK * len(self.sample) * attributes * orders
+        return int(min(len(self.sample), most, max(least, seconds / each)))
+
+    def listed(
+        self, title: str, rows: NDArray[np.intp], columns: dict[str, list[str]], method: str, note: str = ""
+    ) -> Grid:
+        """A table of records of the sample, by id, with these columns; with their rows, if these are to be shown."""
+        shown: dict[str, tuple[Kind, list[str]]] = {"record": ("text", [str(one) for one in self.sample.ids[rows]])}
+        for name, column in columns.items():
+            shown[name] = ("number" if _numeric(column) else "text", column)
+        if self.show_rows:
+            for name in self.sample.features:
+                cells = self.sample.columns[name].take(rows).written().tolist()
+                shown[name if name not in shown else f"{name} (column)"] = ("text", [cell(one) for one in cells])
+        return Grid(
+            title,
+            tuple(shown),
+            tuple(zip(*(column for _, column in shown.values()), strict=True)),
+            tuple(kind for kind, _ in shown.values()),
+            method,
+            note,
+        )
+
+
+def cell(value: object) -> str:
+    """A cell as a person would write it; "" where nothing is known."""
+    if value is None or value != value:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _numeric(column: list[str]) -> bool:
+    return all(text.lstrip("−-+").replace(",", "").rstrip("%").replace(".", "", 1).isdecimal() for text in column)
+
+
+def percent(share: float) -> str:
+    """A share, with as many digits as it deserves.
+
+    >>> percent(0.2696), percent(0.0012), percent(0.0), percent(1.0), percent(0.99999)
+    ('27.0%', '0.12%', '0%', '100%', '>99.9%')
+    """
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share > 0.9995:
+        return ">99.9%"
+    if share < 0.00005:
+        return "<0.01%"
+    return f"{share:.1%}" if share >= 0.0095 else f"{share:.2%}"
+
+
+def count(number: float, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> count(1, "record"), count(2500, "record")
+    ('1 record', '2,500 records')
+    """
+    return f"{number:,.0f} {one if number == 1 else many or one + 's'}"
+
+
+def named(ids: "NDArray[np.generic] | list[Any]") -> str:
+    """Some names in a row, with «and».
+
+    >>> named(["a", "b", "c"])
+    'a, b and c'
+    """
+    texts = [str(one) for one in ids]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+class Stages(AbstractContextManager["Stages"]):
+    """One bar for the whole report: every stage has a share of it, by the time it is expected to take."""
+
+    def __init__(self, progress: Progress, planned: dict[str, float]) -> None:
+        total = sum(planned.values())
+        self._shares = {name: seconds / total for name, seconds in planned.items()}
+        self._done = 0.0
+        self._display: AbstractContextManager[object] = nullcontext()
+        self._show: Callable[[float, str], None] = lambda done, what: None
+        if callable(progress):
+            self._show = lambda done, what: progress(round(1000 * done), 1000)
+        elif progress:
+            self._show, self._display = _bar()
+
+    def __enter__(self) -> "Stages":
+        self._display.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._display.__exit__(*exception)  # type: ignore[arg-type]
+
+    def part(self, stage: str, share: float = 1.0) -> Callable[[int, int], None]:
+        """The progress of one calculation, which is this share of its stage; its end is where the next one begins."""
+        start, length = self._done, share * self._shares[stage]
+        self._done = start + length
+        self._show(start, stage)
+        return lambda done, of: self._show(start + length * min(1.0, done / max(of, 1)), stage)
+
+    def finish(self, stage: str, upto: tuple[str, ...]) -> None:
+        """A stage is over, whether or not it came to all of its parts."""
+        self._done = sum(self._shares[name] for name in upto)
+        self._show(self._done, stage)
+
+
+def _bar() -> tuple[Callable[[float, str], None], AbstractContextManager[object]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+
+    display = Display(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar = display.add_task("reading", total=1.0)
+    return (lambda done, what: display.update(bar, completed=done, description=what)), display

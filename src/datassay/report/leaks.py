@@ -1,0 +1,128 @@
+"""What does the data leak: can members be told from others, and who is exposed for little use."""
+
+import numpy as np
+
+from datassay._errors import InputError
+from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, value_and_exposure
+from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
+from datassay.report.figures import as_svg
+from datassay.report.job import Job, count, percent
+from datassay.value import self_waka
+
+ATTACK, EXPOSURE, JOINED = "membership-attack", "self-waka", "value-and-exposure"
+DRAWN = 1500  # points in a figure; a page has to stay small
+
+
+def leaks(job: Job) -> Section:
+    """The section about membership and exposure."""
+    if job.sample.label is None or job.values is None:
+        raise InputError(
+            "exposure is that of a record with its label, and the table has no label: name it with --label"
+        )
+    table, n = job.sample, len(job.sample)
+    k = min(job.k, max(1, n // 2))
+    exposure = self_waka(table, k=k, progress=job.stages.part("exposure", 0.8), **job.run)
+    attack = membership_attack(
+        table, method="t-waka", k=k, games=16 if job.quick else 48, seed=job.seed,
+        progress=job.stages.part("exposure", 0.2), **job.run,
+    )  # fmt: skip
+    joined = value_and_exposure(job.values, exposure)
+    job.record("exposure", joined.exposure)
+    job.record("quadrant", joined.quadrants)
+    delete = joined.quadrants == QUADRANTS[0]
+    auc, (low, high) = attack.auc, attack.interval()
+    first = joined.candidates(10)
+    likely = job.records.get("likely_mislabelled")
+    doubtful = likely[job.rows][first] if likely is not None else np.zeros(len(first), bool)
+    facts: Facts = {
+        "attack_auc": auc,
+        "attack_auc_lower": low,
+        "attack_auc_upper": high,
+        "attack_tpr_at_5_percent": attack.tpr(0.05),
+        "delete_first": int(delete.sum()),
+    }
+    blocks: list[Block] = [
+        Paragraph(
+            (
+                "The attack: someone who knows a record asks whether it was among the data of a model of the ",
+                Number(f"{k}", ATTACK), " nearest neighbours, by the model's error on it. In ",
+                Number(f"{len(attack):,}", ATTACK), " trials on models of half of the records, a member got a higher "
+                "score than someone else ", Number(percent(auc), ATTACK), " of the time (AUC ",
+                Number(f"{auc:.3f}", ATTACK), f", 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). ",
+                *_few_false_alarms(attack),
+            )
+        ),
+        Figure(
+            f"{_verdict(low, auc)}: AUC {auc:.2f}",
+            as_svg(lambda axes: attack.plot(axes, "t-WaKA")),
+            "How many members are found, against how many others are taken for members, both on logarithmic axes; the "
+            "dotted line is guessing.",
+            ATTACK,
+        ),
+        Figure(
+            f"{percent(float(delete.mean()))} of the records are exposed and of little use",
+            as_svg(lambda axes: joined.plot(axes, DRAWN), 3.8),
+            f"Value against exposure (self-WaKA: how much a record's own presence shows in the model's error on it). "
+            f"Low value is the lowest quarter, high exposure the highest; {_shown(joined)}",
+            JOINED,
+        ),
+    ]  # fmt: skip
+    if len(first):
+        blocks.append(
+            job.listed(
+                "Delete these first: of low value, and the most exposed",
+                first,
+                {
+                    "value": [f"{one:.3g}" for one in joined.values[first]],
+                    "exposure": [f"{one:.3g}" for one in joined.exposure[first]],
+                    "likely mislabelled": ["yes" if one else "" for one in doubtful],
+                },
+                JOINED,
+                "A mislabelled record is exposed because nobody near it has its label: mend the label, and look again.",
+            )
+        )
+    return Section(
+        finding=(
+            f"{_verdict(low, auc)} of a nearest-neighbour model (AUC ", Number(f"{auc:.2f}", ATTACK),
+            "; guessing is 0.5), and ", Number(count(int(delete.sum()), "record"), JOINED),
+            f" {'is' if delete.sum() == 1 else 'are'} exposed and of little use.",
+        ),
+        advice=(
+            "Mend or delete the records listed: they cost privacy and bring little."
+            if len(first)
+            else "Nothing has to be deleted for this.",
+        ),
+        cards=(
+            Card("AUC of the attack", Number(f"{auc:.3f}", ATTACK), f"{low:.3f} to {high:.3f}"),
+            Card("members found at 5% false alarms", Number(percent(attack.tpr(0.05)), ATTACK), "guessing: 5%"),
+            Card("exposed and of little use", Number(f"{int(delete.sum()):,}", JOINED), percent(float(delete.mean()))),
+        ),
+        blocks=tuple(blocks),
+        unseen=(
+            "Other models: a network that learns by heart leaks more (da.membership_attack with model= is for yours).",
+            "Attackers who see more than the model's error on a record, or who ask about many records at once.",
+            *((f"{len(job.table) - n:,} records that are not in the sample.",) if job.sampled else ()),
+        ),
+        facts=facts,
+    )  # fmt: skip
+
+
+def _verdict(low: float, auc: float) -> str:
+    if low <= 0.5:
+        return "Members cannot be told from others by the errors"
+    degree = "hardly" if auc < 0.55 else "somewhat" if auc < 0.7 else "well"
+    return f"Members can {degree} be told from others by the errors"
+
+
+def _few_false_alarms(attack: Attack) -> tuple[str | Number, ...]:
+    if int((~attack.members).sum()) * 0.05 < 1:
+        return ()
+    return (
+        "Allowed to be wrong about 5% of those who are not members, the attacker finds ",
+        Number(percent(attack.tpr(0.05)), ATTACK),
+        " of the members.",
+    )
+
+
+def _shown(joined: Exposure) -> str:
+    return "all records are drawn." if len(joined) <= DRAWN else f"{DRAWN:,} of {len(joined):,} records are drawn."

@@ -1,0 +1,254 @@
+"""The whole report: the table is read, every section asks its question, the answers make a page."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError
+from datassay._work import Progress, thread_count
+from datassay.data import Table, as_table, list_datasets, load_dataset, missing_column, read_table
+from datassay.data import truth as truth_of
+from datassay.neighbors import DEFAULT_MEMORY
+from datassay.report.content import Section
+from datassay.report.found import found
+from datassay.report.job import LOOK, PAIR, Job, Stages, count
+from datassay.report.leaks import leaks
+from datassay.report.releases import releases
+from datassay.report.result import Report
+from datassay.report.told import told
+from datassay.report.trade import trade
+from datassay.report.worth import worth
+from datassay.results import Parameter
+
+SECTIONS: Final[dict[str, tuple[str, Callable[[Job], Section]]]] = {
+    "worth": ("What is the data worth?", worth),
+    "leaks": ("What does it leak?", leaks),
+    "found": ("Who can be found?", found),
+    "release": ("What may be released?", releases),
+    "told": ("What can be told?", told),
+    "trade": ("How could it be sold?", trade),
+}
+STAGES: Final[dict[str, tuple[str, ...]]] = {
+    "worth": ("values",),
+    "leaks": ("exposure",),
+    "found": ("uniqueness", "risk"),
+    "release": ("releases",),
+    "told": ("private values",),
+    "trade": ("prices",),
+}
+MOST = 60_000  # records of whom all pairs are looked at
+MOST_QUICKLY = 5_000
+
+
+def report(
+    table: object,
+    label: str | None = None,
+    *,
+    id: str | None = None,
+    validation: object = None,
+    quasi_identifiers: Sequence[str] | None = None,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    strategies: Sequence[str] | None = None,
+    truth: str | None = None,
+    k: int = 5,
+    sections: Sequence[str] | None = None,
+    show_rows: bool = False,
+    quick: bool = False,
+    most: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress = None,
+) -> Report:
+    """The whole answer about a data set: what it is worth and leaks, who can be found, what to release and to tell.
+
+    One page for a privacy officer to read and a data scientist to act on, with the numbers of every record joined by
+    id. Sections that need something the table lacks (a label, say) are left out and say so.
+
+    Parameters
+    ----------
+    table, label, id
+        A :class:`Table`, a data frame, the path of a CSV or Parquet file or the name of a data set; the column to
+        predict and the column that identifies a row. Text that is no category is set aside.
+    validation
+        Records to value the others by, and to stand for the public ones in private values. Left out, records are
+        valued by each other, and a fifth of them stands for public ones.
+    quasi_identifiers
+        The attributes an attacker could know of a person; all features if left out.
+    epsilon, delta
+        Of private values; δ is 1 in ten times as many as there are records, at most 10⁻⁵, if left out.
+    strategies
+        Ways to release the data (see :func:`datassay.compare_releases`).
+    truth
+        A true/false column that marks faulty records, to see how well they were found. It is no feature.
+    k
+        Number of neighbours.
+    sections
+        Those wanted, of worth, leaks, found, release, told and trade; all if left out.
+    show_rows
+        Show the rows of the records listed. Without it the page shows no row of the table.
+    quick
+        Smaller samples and fewer strategies: for a first look.
+    most
+        Of more records than this, so many are drawn for whatever looks at pairs of records (60,000; quickly 5,000). Who
+        is unique is always counted among all.
+    seed, n_jobs, memory, progress
+        Seed of all draws (private noise has none); threads, bytes for blocks, and a callback or True for a bar.
+
+    Returns
+    -------
+    Report
+        ``.save("report.html")`` writes the page, and all of it as JSON beside it; ``.summary()`` is the first screen;
+        ``.facts()`` has the numbers by name, ``.to_frame()`` those of every record.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> made = da.report(da.census(300), quick=True)
+    >>> made.section("worth").facts["records_valued"]
+    300
+    >>> [section.key for section in made.sections]
+    ['worth', 'leaks', 'found', 'release', 'told', 'trade']
+    """
+    _checks.not_one_string("quasi_identifiers", quasi_identifiers or (), "attributes")
+    _checks.not_one_string("strategies", strategies or (), "")
+    _checks.not_one_string("sections", sections or (), "")
+    epsilon = _checks.number("epsilon", epsilon, above=0)
+    k = _checks.integer("k", k, at_least=1)
+    seed = _checks.integer("seed", seed, at_least=0)
+    most = _checks.integer("most", most, at_least=20) if most is not None else MOST_QUICKLY if quick else MOST
+    for name in sections or ():
+        _checks.choice("sections", name, tuple(SECTIONS))
+    wanted = [name for name in SECTIONS if sections is None or name in sections]
+    if not wanted:
+        raise InputError(f"sections names none; there are {', '.join(SECTIONS)}")
+    whole = _read(table, label, id)
+    if truth is not None and truth in whole.features:
+        whole = whole.set_aside([truth])
+    marked = None if truth is None else truth_of(whole, truth)
+    if whole.label is not None:
+        _ = whole.labels  # missing ones are an error now, not in the middle
+    for name in quasi_identifiers or ():
+        if name not in whole.columns:
+            raise InputError(f"quasi_identifiers: {missing_column(name, whole.columns)}")
+    if delta is None:
+        delta = min(1e-5, 0.1 / len(whole))
+    delta = _checks.number("delta", delta, above=0, below=1)
+    sample, rows = _drawn(whole, most, seed)
+    against = None if validation is None else as_table(validation, like=whole, text="ignore")
+    planned = _planned(sample, whole, quick)
+    with Stages(progress, {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
+        job = Job(
+            whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
+            truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, show_rows, quick, seed,
+            None if n_jobs is None else thread_count(n_jobs), memory, stages,
+        )  # fmt: skip
+        job.records["id"] = whole.ids
+        if whole.label is not None:
+            job.records["label"] = whole.labels
+        made: list[Section] = []
+        passed: tuple[str, ...] = ()
+        for name in wanted:
+            made.append(_answer(name, job, given=sections is not None))
+            passed = (*passed, *STAGES[name])
+            stages.finish(STAGES[name][-1], passed)
+    return Report(whole.name, tuple(made), job.records, _told(job, wanted), _notes(job), seed)
+
+
+def _read(table: object, label: str | None, id: str | None) -> Table:
+    if isinstance(table, Table):
+        if id is not None:
+            raise InputError("id is for files and frames: the table has its ids already")
+        if label is None or label == table.label:
+            return table
+        if label not in table.columns:
+            raise InputError(f"label: {missing_column(label, table.columns)}")
+        return replace(table, label=label, carried=tuple(name for name in table.carried if name != label))
+    if isinstance(table, str | os.PathLike):
+        path = Path(table)
+        if str(table) in {info.name for info in list_datasets()} and not path.is_file():
+            return load_dataset(str(table), label, id, text="ignore")
+    return read_table(table, label, id, text="ignore")
+
+
+def _drawn(table: Table, most: int, seed: int) -> tuple[Table, NDArray[np.intp]]:
+    """The table, or so many of its records, each class in proportion."""
+    if len(table) <= most:
+        return table, np.arange(len(table))
+    chosen = np.zeros(len(table), bool)
+    part, _ = replace(table, ids=np.arange(len(table))).split(most / len(table), seed=seed)
+    chosen[part.ids.astype(np.intp)] = True
+    return table.select(chosen), np.flatnonzero(chosen)
+
+
+def _planned(sample: Table, whole: Table, quick: bool) -> dict[str, float]:
+    """Seconds that each stage may take, roughly."""
+    n = len(sample)
+    width = sum(
+        1 if column.categories is None else len(column.categories)
+        for name, column in sample.columns.items()
+        if name in sample.features
+    )
+    one_pass = PAIR * n * n * max(width, 1) + 0.2
+    search = LOOK * n * (len(sample.features) + 1) * 50
+    return {
+        "values": 2 * one_pass + 0.5,
+        "exposure": one_pass + 0.5,
+        "uniqueness": 0.2 + 4e-6 * len(whole) * len(whole.features),
+        "risk": min(20.0, search * 5000) + 0.2,
+        "releases": min(6.0 if quick else 30.0, search * 8000) + 1.0,
+        "private values": 3.0,
+        "prices": 2.0,
+    }
+
+
+def _answer(name: str, job: Job, given: bool) -> Section:
+    """A section; what the data lack for it is said in its place. If it was asked for by name, that is an error."""
+    title, answer = SECTIONS[name]
+    try:
+        return replace(answer(job), key=name, title=title)
+    except InputError as error:
+        if given:
+            raise
+        return Section(name, title, left_out=f"Not answered: {error}.")
+
+
+def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:
+    table = job.table
+    label = "no label" if table.label is None else f"the label {table.label}"
+    features = count(len(table.features), "attribute")
+    what = f"{count(len(table), 'record')}, {features} and {label}."
+    if job.sampled:
+        what += f" Whatever looks at pairs of records looked at {len(job.sample):,} of them, drawn at random."
+    how = f"Made with k = {job.k}, ε = {job.epsilon:g}, δ = {job.delta:.2g}, seed {job.seed}"
+    how += ", quickly: with smaller samples than usual." if job.quick else "."
+    return {
+        "what": what,
+        "how": how,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "sections": ", ".join(wanted),
+        "records": len(table),
+        "sample": len(job.sample),
+        "k": job.k,
+        "epsilon": job.epsilon,
+        "delta": job.delta,
+        "quick": job.quick,
+        "show_rows": job.show_rows,
+    }
+
+
+def _notes(job: Job) -> tuple[str, ...]:
+    found = [*job.table.notes, *job.notes]
+    if job.values is not None:
+        found += job.values.notes
+    if job.table.carried:
+        found.append(f"not used as features: {', '.join(job.table.carried)}")
+    return tuple(dict.fromkeys(found))

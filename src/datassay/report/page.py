@@ -1,0 +1,55 @@
+"""From a report to a page: one HTML file without scripts, readable by day and night, on paper and on a phone.
+
+Everything from the data is escaped by the template; drawings are the only markup that is passed on, and those are ours.
+"""
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from datassay.report.content import Block, Figure, Grid, Number, Section, Text
+from datassay.report.methods import METHODS, Method
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from datassay.report.result import Report
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, StrictUndefined
+
+    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return page.from_string(files("datassay.report").joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _used(text: Text) -> set[str]:
+    return {piece.method for piece in text if isinstance(piece, Number)}
+
+
+def _methods(sections: tuple[Section, ...]) -> list[Method]:
+    """The methods that any number of the page comes from, in the order of their descriptions."""
+    used: set[str] = set()
+    for section in sections:
+        used |= _used(section.finding) | _used(section.advice) | {card.number.method for card in section.cards}
+        for block in section.blocks:
+            used |= {block.method} if isinstance(block, Figure | Grid) else _used(block.text)
+    return [method for key, method in METHODS.items() if key in used]
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def render(report: "Report") -> str:
+    """The page of a report."""
+    return _template().render(
+        report=report,
+        shown=[section for section in report.sections if not section.left_out],
+        left_out=[section for section in report.sections if section.left_out],
+        first=[section for section in report.sections if not section.left_out][:5],
+        methods=_methods(report.sections),
+        kind=_kind,
+        is_number=lambda piece: isinstance(piece, Number),
+    )

@@ -1,0 +1,136 @@
+"""The report as a result: sections, the joined numbers of every record, and the page they make."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._errors import InputError
+from datassay._frozen import FrozenMapping
+from datassay._version import __version__
+from datassay.report.content import Facts, Section, plain, section_from_plain, to_plain
+from datassay.report.page import render
+from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns, write_whole
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a data set is worth, leaks and reveals, and what to do about it.
+
+    Attributes
+    ----------
+    name
+        Of the data set.
+    sections
+        The answers, in the order of the page; one that needs something missing says what (``left_out``).
+    records
+        What was found out about every record, by name: its value, exposure, the bits that identify it, … All of one
+        length, in the order of the data. Numbers of records that were not looked at are NaN.
+    parameters, notes, seed, version
+        How the report was made, and what was done to the data on the way.
+    """
+
+    name: str
+    sections: tuple[Section, ...]
+    records: Mapping[str, NDArray[np.generic]]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seed: int = 0
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", FrozenMapping({name: frozen(one) for name, one in self.records.items()}))
+        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        made = ", ".join(section.key for section in self.sections if not section.left_out)
+        return f"Report({self.name!r}: {len(self):,} records; {made})"
+
+    @property
+    def ids(self) -> NDArray[np.generic]:
+        """The id of every record."""
+        return self.records["id"]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The value of every record; NaN where there is none."""
+        return self.records.get("value", np.full(len(self.ids), np.nan)).astype(np.float64)
+
+    def section(self, key: str) -> Section:
+        """The section of that name: worth, leaks, found, release, told or trade."""
+        for one in self.sections:
+            if one.key == key:
+                return one
+        raise InputError(f"there is no section {key!r}; there are {', '.join(one.key for one in self.sections)}")
+
+    def facts(self) -> Facts:
+        """The numbers of all sections by name, such as share_unique, share_negative, attack_auc, mean_risk."""
+        return {name: fact for section in self.sections for name, fact in section.facts.items()}
+
+    def summary(self) -> str:
+        """What was found and what to do, a line each."""
+        lines = []
+        for section in self.sections:
+            if section.left_out:
+                lines.append(f"{section.title} {section.left_out}")
+            else:
+                lines.append(f"{section.title} {plain(section.finding)} {plain(section.advice)}".rstrip())
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def html(self) -> str:
+        """The page, complete in itself: no script, nothing to fetch."""
+        return render(self)
+
+    def to_frame(self, kind: FrameKind | None = None) -> object:
+        """What was found out about every record, as a data frame."""
+        return make_frame(self.records, kind)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to .html with everything it holds as .json beside it; or .json, .parquet or .csv alone.
+
+        Parquet and JSON can be read again by :func:`datassay.load_result`; CSV holds the records. Files appear whole or
+        not at all.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            return save_columns(target, self._header(), self.records)
+        page = self.html()
+        save_columns(target.with_suffix(".json"), self._header(), self.records)
+
+        def write(file: Path) -> None:
+            file.write_text(page, encoding="utf-8")
+
+        return write_whole(target, write)
+
+    def _header(self) -> dict[str, object]:
+        return {
+            "kind": "report",
+            "name": self.name,
+            "facts": json.loads(json.dumps(self.facts())),
+            "sections": to_plain(self.sections),
+            "parameters": dict(self.parameters),
+            "notes": list(self.notes),
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+
+def load_report(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Report:
+    """The report that :meth:`Report.save` wrote."""
+    return Report(
+        str(header["name"]),
+        tuple(section_from_plain(one) for one in header["sections"]),
+        columns,
+        header["parameters"],
+        tuple(map(str, header["notes"])),
+        int(header["seed"]),
+        str(header["version"]),
+    )

@@ -1,0 +1,83 @@
+"""How to trade: what a consumer would buy at which prices, and how many owners that pays."""
+
+import numpy as np
+
+from datassay._errors import InputError
+from datassay.market import search_prices
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.figures import as_svg
+from datassay.report.job import Job, count, percent
+
+METHOD = "price"
+SHARE = 0.8
+
+
+def trade(job: Job) -> Section:
+    """The section about prices."""
+    if job.values is None:
+        raise InputError("prices follow from values, and the table has no label: name it with --label")
+    if not (job.values.values > 0).any():
+        raise InputError("no record has a positive value: there is nothing to sell")
+    found = search_prices(job.values, share=SHARE, progress=job.stages.part("prices"))
+    best, fair = found.best, found.most_inclusive
+    n = len(job.values)
+    facts: Facts = {
+        "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
+        "owners_paid_at_most": float(found.inclusiveness[fair]),
+        "gini_at_highest_revenue": float(found.gini[best]),
+    }
+    rows = tuple(
+        (
+            title,
+            f"{found.theta[at]:g}",
+            f"{found.gamma[at]:.3g}",
+            f"{found.cost[at]:.3g}",
+            f"{int(found.bought[at]):,}",
+            percent(float(found.inclusiveness[at])),
+            f"{found.gini[at]:.2f}",
+        )
+        for title, at in (("highest revenue", best), ("most owners paid", fair))
+    )
+    return Section(
+        finding=(
+            f"A consumer who wants {SHARE:.0%} of the value pays ",
+            Number(percent(float(found.inclusiveness[best])), METHOD), " of the owners at the prices that earn "
+            "most, and ",
+            Number(percent(float(found.inclusiveness[fair])), METHOD), " at those that pay the most owners.",
+        ),
+        advice=("Choose θ above 1 if many owners are to be paid: then records of low value are the bargain.",),
+        cards=(
+            Card("owners paid, highest revenue", Number(percent(float(found.inclusiveness[best])), METHOD)),
+            Card("owners paid, at most", Number(percent(float(found.inclusiveness[fair])), METHOD), f"of {n:,}"),
+        ),
+        blocks=(
+            Paragraph(
+                (
+                    "A record of value φ > 0 costs φ + γ φ^θ. The consumer buys the cheapest records that add up to "
+                    "what they want; ", Number(count(int((job.values.values > 0).sum()), "record"), METHOD),
+                    f" of {n:,} are for sale.",
+                )
+            ),
+            Figure(
+                f"The prices decide who is paid: {percent(float(np.min(found.inclusiveness)))} to "
+                f"{percent(float(np.max(found.inclusiveness)))} of the owners",
+                as_svg(found.plot),
+                "Share of owners paid against θ, a line for each markup (privacy cost as a part of the value).",
+                METHOD,
+            ),
+            Grid(
+                "Two choices of the owner",
+                ("prices", "θ", "γ", "revenue", "records sold", "owners paid", "Gini of payments"),
+                rows,
+                ("text", "number", "number", "number", "number", "number", "number"),
+                METHOD,
+                f"The cheapest cover is proven at {int(found.proven.sum())} of {len(found)} prices; elsewhere it is "
+                "the best found.",
+            ),
+        ),
+        unseen=(
+            "What anybody would really pay: prices are in units of value.",
+            "Noisy copies instead of records: datassay market play.",
+        ),
+        facts=facts,
+    )  # fmt: skip
