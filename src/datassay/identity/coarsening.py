@@ -243,6 +243,8 @@ def suggest_coarsening(
     now: dict[str, Any] = {**measured_bins(given, names), **(coarsen or {})}
     notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in measured_bins(given, names))
 
+    spread = {name: len(np.unique(given.columns[name].data)) for name in names}
+
     def count(how: Mapping[str, Any]) -> Groups:
         return group_sizes(given, names, coarsen=how)
 
@@ -269,13 +271,11 @@ def suggest_coarsening(
                 tried = {told: (one, few) for one, few, told, _, _ in sorted(choices, key=lambda c: c[:3])}
             best = min(choices, key=lambda c: c[:3], default=None)
             if best is None or best[0] > unique[-1] - WORTH_WHILE:
-                name = asked[0]
+                # Where all are unique whatever is left out, the attribute of most values stands in the way.
+                name = asked[0] if without[asked[0]] < unique[-1] else max(left, key=lambda one: spread[one])
                 then = count({**now, name: None})
                 best = (then.unique, then.share_below(size), f"{name} left out", name, None)
             report(1)
-            if best[0] >= unique[-1]:
-                report(steps - step - 1)
-                break
             unique.append(best[0])
             below.append(best[1])
             ids.append(best[2])

@@ -316,6 +316,7 @@ def compare_releases(
     balance: float = 1.0,
     people: object = 1000,
     individuals: bool = False,
+    columns: Sequence[str] | None = None,
     seed: int = 0,
     scenarios: Scenarios = "uniform",
     permutations: int = 50,
@@ -342,6 +343,8 @@ def compare_releases(
         Neighbours of the classifier, and of the values; how much the larger class counts in these, the smaller being 1.
     people
         Whose risk: ids, how many drawn at random, or None for everyone.
+    columns
+        The attributes that attackers may know and learn; all, the label among them, if left out.
     individuals
         Also value every person in every release, for :meth:`Comparison.individuals`.
     seed, n_jobs, progress
@@ -386,6 +389,7 @@ def compare_releases(
                     given,
                     made,
                     people=people,
+                    columns=columns,
                     scenarios=scenarios,
                     permutations=permutations,
                     neighbours=neighbours,
@@ -414,6 +418,7 @@ def compare_releases(
             "k": k,
             "balance": balance,
             "records": len(given),
+            "columns": None if columns is None else ", ".join(columns),
             "neighbours": neighbours,
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
             "permutations": permutations,

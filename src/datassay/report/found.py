@@ -30,13 +30,12 @@ BITS, COARSER, RISK, GIVEN_AWAY = (
     "reidentification-risk",
     "reidentification-shapley",
 )
-MOST_ATTRIBUTES = 40  # more are not looked at together unless they are named
 SHOWN = 15  # attributes in a figure
 
 
 def found(job: Job) -> Section:
     """The section about identification."""
-    names, dropped = _attributes(job)
+    names, dropped = job.attributes
     if not names:
         raise InputError(
             "no column is a category, a whole number or a date: all are measurements with decimals, which nobody knows "
@@ -82,18 +81,12 @@ def found(job: Job) -> Section:
     ]  # fmt: skip
     blocks += _coarsening(plan)
     blocks += _risk(job, table, facts)
-    steps = named(plan.ids[1:3]) if len(plan) > 1 else ""
     return Section(
         finding=(
             Number(percent(groups.unique), BITS), f" of the people are unique by {len(names)} attributes; ",
             f"{top} identifies people most (", Number(f"{means.values[order[0]]:.1f} bits", BITS), ").",
         ),
-        advice=(
-            ("Make attributes coarser, beginning with: ", steps, "; after all steps of the plan ",
-             Number(percent(float(plan.values[-1])), COARSER), " would be unique.")
-            if len(plan) > 1
-            else ("No attribute has to be made coarser for this.",)
-        ),
+        advice=_advice(plan),
         cards=(
             Card("unique people", Number(percent(groups.unique), BITS), f"of {len(table):,}"),
             Card("most identifying attribute", Number(top, BITS), f"{means.values[order[0]]:.2f} bits"),
@@ -112,22 +105,20 @@ def found(job: Job) -> Section:
     )  # fmt: skip
 
 
-def _attributes(job: Job) -> tuple[list[str], list[str]]:
-    """What is looked at, and what is not: named attributes, or all that could be known of a person."""
-    table = job.table
-    if job.quasi_identifiers is not None:
-        return list(job.quasi_identifiers), []
-    bins = measured_bins(table)
-    features = [name for name in table.features if not np.all(table.columns[name].missing)]
-    known = [name for name in features if name not in bins]
-    if not known:
-        return [], list(features)
-    chosen = features if len(features) <= MOST_ATTRIBUTES else known
-    if len(chosen) > MOST_ATTRIBUTES:
-        spread = {name: len(np.unique(table.columns[name].data)) for name in chosen}
-        kept = set(sorted(chosen, key=lambda name: -spread[name])[:MOST_ATTRIBUTES])
-        chosen = [name for name in chosen if name in kept]
-    return chosen, [name for name in table.features if name not in chosen]
+def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
+    if len(plan) == 1:
+        return ("No attribute has to be made coarser for this.",)
+    steps, after = named(plan.ids[1:3]), Number(percent(float(plan.values[-1])), COARSER)
+    if plan.values[-1] > 0.5:
+        return (
+            f"Release fewer attributes, or groups of people alike: even after {count(len(plan) - 1, 'step')} "
+            f"({steps} first) ", after, " would be unique.",
+        )  # fmt: skip
+    return (
+        f"Make attributes coarser, beginning with {steps}; after all steps of the plan ",
+        after,
+        " would be unique.",
+    )
 
 
 def _listed(names: list[str], most: int = 12) -> str:
@@ -227,11 +218,8 @@ def _coarsening(plan: CoarseningPlan) -> list[Block]:
 def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     """The risk that people are found in the table as it is, who is most at risk, and what gives them away."""
     sample = job.sample
-    attributes = len([name for name in sample.columns if name not in sample.carried])
-    columns = None if job.quasi_identifiers is None else list(job.quasi_identifiers)
-    how: dict[str, Any] = {"columns": columns, "seed": job.seed, "n_jobs": job.n_jobs}
-    if columns is not None:
-        attributes = len(columns)
+    attributes = len(sample.features) + (sample.label is not None) if job.attacked is None else len(job.attacked)
+    how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.n_jobs}
     if attributes < 2 or len(sample) < 20:
         return []
     searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)

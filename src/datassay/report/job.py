@@ -7,6 +7,7 @@ records it leaves in ``records``, by name, so that all numbers of one record joi
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 
 from datassay._work import Progress
 from datassay.data import Table
+from datassay.identity import measured_bins
 from datassay.report.content import Grid, Kind
 from datassay.results import Values
 
 # Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
 # search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
+MOST_ATTRIBUTES = 40  # more are not looked at together unless they are named
+MOST_SEARCHED = 60
 PAIR = 1e-10
 LOOK = 6e-10
 
@@ -57,6 +61,34 @@ class Job:
     def sampled(self) -> bool:
         """Whether the sample is not everybody."""
         return len(self.sample) < len(self.table)
+
+    @cached_property
+    def attributes(self) -> tuple[list[str], list[str]]:
+        """What an attacker may know (what was named, or could be known of a person), and what is not looked at."""
+        table = self.table
+        if self.quasi_identifiers is not None:
+            return list(self.quasi_identifiers), []
+        bins = measured_bins(table)
+        features = [name for name in table.features if not np.all(table.columns[name].missing)]
+        known = [name for name in features if name not in bins]
+        if not known:
+            return [], list(table.features)
+        chosen = features if len(features) <= MOST_ATTRIBUTES else known
+        if len(chosen) > MOST_ATTRIBUTES:
+            spread = {name: len(np.unique(table.columns[name].data)) for name in chosen}
+            kept = set(sorted(chosen, key=lambda name: -spread[name])[:MOST_ATTRIBUTES])
+            chosen = [name for name in chosen if name in kept]
+        return chosen, [name for name in table.features if name not in chosen]
+
+    @property
+    def attacked(self) -> list[str] | None:
+        """Attributes by which people are searched for in a release; None for all of them, the label among them."""
+        if self.quasi_identifiers is not None:
+            return list(self.quasi_identifiers)
+        if len(self.table.features) < MOST_SEARCHED:
+            return None
+        known = self.attributes[0] or list(self.table.features)
+        return known[:MOST_ATTRIBUTES]
 
     def record(self, name: str, column: NDArray[np.generic]) -> None:
         """Keep a column about the records of the sample; the others have none."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay._work import Progress, thread_count
-from datassay.data import Table, as_table, list_datasets, load_dataset, missing_column, read_table
+from datassay.data import Column, Table, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
 from datassay.neighbors import DEFAULT_MEMORY
 from datassay.report.content import Section
@@ -52,6 +52,8 @@ def report(
     label: str | None = None,
     *,
     id: str | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
     validation: object = None,
     quasi_identifiers: Sequence[str] | None = None,
     epsilon: float = 1.0,
@@ -78,6 +80,8 @@ def report(
     table, label, id
         A :class:`Table`, a data frame, the path of a CSV or Parquet file or the name of a data set; the column to
         predict and the column that identifies a row. Text that is no category is set aside.
+    ignore, categorical
+        Columns not to use, and columns of a file or frame to read as categories although they look like numbers.
     validation
         Records to value the others by, and to stand for the public ones in private values. Left out, records are
         valued by each other, and a fifth of them stands for public ones.
@@ -130,9 +134,14 @@ def report(
     wanted = [name for name in SECTIONS if sections is None or name in sections]
     if not wanted:
         raise InputError(f"sections names none; there are {', '.join(SECTIONS)}")
-    whole = _read(table, label, id)
-    if truth is not None and truth in whole.features:
-        whole = whole.set_aside([truth])
+    whole = _read(table, label, id, ignore, categorical)
+    aside = [name for name in whole.features if name == truth or _numbers_rows(whole.columns[name])]
+    notes = [
+        f"column {name!r} numbers the rows, and was set aside; name it with --id to see it"
+        for name in aside
+        if name != truth
+    ]
+    whole = whole.set_aside(aside)
     marked = None if truth is None else truth_of(whole, truth)
     if whole.label is not None:
         _ = whole.labels  # missing ones are an error now, not in the middle
@@ -149,7 +158,7 @@ def report(
         job = Job(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
             truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, show_rows, quick, seed,
-            None if n_jobs is None else thread_count(n_jobs), memory, stages,
+            None if n_jobs is None else thread_count(n_jobs), memory, stages, notes=notes,
         )  # fmt: skip
         job.records["id"] = whole.ids
         if whole.label is not None:
@@ -163,20 +172,31 @@ def report(
     return Report(whole.name, tuple(made), job.records, _told(job, wanted), _notes(job), seed)
 
 
-def _read(table: object, label: str | None, id: str | None) -> Table:
+def _numbers_rows(column: Column) -> bool:
+    """Whether a column counts the rows: a different whole number in each, hardly one of them left out."""
+    if column.kind != "numeric" or column.is_date or column.data.dtype.kind not in "iu" or len(column.data) < 10:
+        return False
+    numbers = np.unique(column.data)
+    return len(numbers) == len(column.data) and float(numbers[-1]) - float(numbers[0]) < 2 * len(numbers)
+
+
+def _read(table: object, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
+    _checks.not_one_string("ignore", ignore)
+    _checks.not_one_string("categorical", categorical)
     if isinstance(table, Table):
-        if id is not None:
-            raise InputError("id is for files and frames: the table has its ids already")
-        if label is None or label == table.label:
-            return table
-        if label not in table.columns:
+        if id is not None or categorical:
+            raise InputError("id and categorical are for files and frames: the table is read already")
+        if label is not None and label not in table.columns:
             raise InputError(f"label: {missing_column(label, table.columns)}")
-        return replace(table, label=label, carried=tuple(name for name in table.carried if name != label))
+        label = label or table.label
+        carried = tuple(name for name in table.carried if name != label)
+        return replace(table, label=label, carried=carried).set_aside(ignore)
+    how: dict[str, Any] = {"id": id, "ignore": ignore, "categorical": categorical, "text": "ignore"}
     if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        if str(table) in {info.name for info in list_datasets()} and not path.is_file():
-            return load_dataset(str(table), label, id, text="ignore")
-    return read_table(table, label, id, text="ignore")
+        known = str(table) in {info.name for info in list_datasets()}
+        if known and not Path(table).is_file():
+            return load_dataset(str(table), label, **how)
+    return read_table(table, label, **how)
 
 
 def _drawn(table: Table, most: int, seed: int) -> tuple[Table, NDArray[np.intp]]:
@@ -246,7 +266,9 @@ def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:
 
 
 def _notes(job: Job) -> tuple[str, ...]:
-    found = [*job.table.notes, *job.notes]
+    counted = [note.split("'")[1] for note in job.notes]
+    found = [note for note in job.table.notes if not any(f"column {name!r}" in note for name in counted)]
+    found += job.notes
     if job.values is not None:
         found += job.values.notes
     if job.table.carried:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 STRATEGIES, UTILITY, RISK = "release-strategies", "release-utility", "reidentification-risk"
 FULL = ("keep", "k=2", "k=4", "k=8", "k=16", "k=32", "remove=0.25", "copula")
 QUICK = ("keep", "k=2", "k=8", "k=32", "copula")
+REMOVALS = ("remove", "shapley", "waka")
 KEPT = 0.9  # share of the utility that a strategy worth picking keeps
 Floats = NDArray[np.float64]
 
@@ -53,9 +54,17 @@ class _Compared:
         return np.asarray(~better.any(axis=0))
 
     @property
+    def changes(self) -> NDArray[np.bool_]:
+        """Which strategies change the records of those who stay; the data as they are count as well."""
+        return np.array([name.partition("=")[0] not in REMOVALS for name in self.names])
+
+    @property
     def pick(self) -> int:
-        """Of those that keep most of the utility the one of least risk; the data as they are if nothing else does."""
-        enough = np.flatnonzero(self.utility >= KEPT * self.utility[0])
+        """Of those that keep most of the utility the one of least risk; the data as they are if nothing else does.
+
+        Leaving people out helps those left out and nobody else: it is shown, and not picked.
+        """
+        enough = np.flatnonzero((self.utility >= KEPT * self.utility[0]) & self.changes)
         return int(enough[np.lexsort((-self.utility[enough], self.risk[enough]))[0]])
 
 
@@ -85,7 +94,8 @@ def releases(job: Job) -> Section:
             f"None of {len(compared.names) - 1} ways to change the data keeps {KEPT:.0%} of its {what}; as it is, the "
             "mean risk of being found is ", Number(f"{risk[0]:.2f}", RISK), ".",
         )  # fmt: skip
-        cheapest = int(np.argsort(-compared.utility, kind="stable")[1])
+        changes = np.flatnonzero(compared.changes)[1:]
+        cheapest = int(changes[np.argmax(compared.utility[changes])]) if len(changes) else 0
         advice: tuple[str | Number, ...] = (
             f"Decide what counts more: {compared.names[cheapest]} costs least, ",
             Number(percent(1 - compared.utility[cheapest] / compared.utility[0]), UTILITY), f" of the {what}.",
@@ -128,13 +138,13 @@ def _fitting(job: Job) -> tuple[str, ...]:
 
 
 def _people(job: Job, strategies: int) -> int:
-    attributes = len(job.sample.features) + 1
+    attributes = len(job.sample.features) + 1 if job.attacked is None else len(job.attacked)
     return job.people((6 if job.quick else 30) / strategies, 30, 1000, attributes)
 
 
 def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
     found = compare_releases(
-        job.sample, strategies=strategies, k=job.k, seed=job.seed,
+        job.sample, strategies=strategies, k=job.k, seed=job.seed, columns=job.attacked,
         people=min(_people(job, len(strategies)), int(0.7 * len(job.sample))),
         n_jobs=job.n_jobs, progress=job.stages.part("releases"),
     )  # fmt: skip
@@ -155,7 +165,12 @@ def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
         made = make_release(name, table, seed=job.seed)
         risks.append(
             reidentification_risk(
-                table, made, people=None if people == len(table) else people, seed=job.seed, n_jobs=job.n_jobs
+                table,
+                made,
+                columns=job.attacked,
+                people=None if people == len(table) else people,
+                seed=job.seed,
+                n_jobs=job.n_jobs,
             ).mean()
         )
         alike.append(fidelity(table, made))
@@ -216,7 +231,8 @@ def _blocks(job: Job, compared: _Compared, at: int, what: str) -> tuple[Block, .
                 "Each strategy was applied to the data, ", Number(f"{compared.people:,}", RISK), " people were "
                 "searched for in the result, and the result was compared with the original",
                 *((" and used to predict people who are in neither",) if compared.mcc is not None else ()),
-                f". The pick is the strategy of least risk among those that keep {KEPT:.0%} of the {what}.",
+                f". The pick is the strategy of least risk among those that keep {KEPT:.0%} of the {what}; leaving "
+                "people out helps those left out and nobody else, so it is shown and not picked.",
             )
         ),
         Figure(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PRIVATE, LEDGER = "private-tknn-shapley", "ledger"
 TRIED = (0.1, 0.5, 1.0, 2.0, 5.0)
-MOST_VALIDATION = 600  # every validation point needs noise of its own: more of them, more noise
+MOST_VALIDATION = 200  # every validation point needs noise of its own: more of them, more noise
 
 
 def told(job: Job) -> Section:

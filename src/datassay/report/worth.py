@@ -15,6 +15,7 @@ from datassay.value import knn_shapley
 
 METHOD, ERRORS = "knn-shapley", "label-errors"
 SHARES = tuple(round(0.05 * step, 2) for step in range(11))
+FEWEST = 30  # records: with fewer no label is called a mistake
 MANY_CLASSES = 8  # more are not told apart in a figure
 
 
@@ -26,6 +27,8 @@ def worth(job: Job) -> Section:
     values = knn_shapley(table, X_val=job.validation, k=job.k, progress=job.stages.part("values", 0.45), **job.run)
     job.values = values
     suspects = likely_errors(table, values=values, progress=job.stages.part("values", 0.35), **job.run)
+    if len(table) < FEWEST:  # neighbours are then nearly everybody
+        suspects = replace(suspects, likely=np.zeros(len(table), bool))
     job.record("value", values.values)
     job.record("likely_mislabelled", suspects.likely)
     n, negative = len(values), values.values < 0
@@ -214,6 +217,8 @@ def _unseen(job: Job) -> tuple[str, ...]:
     found = [
         "Other models: values are those for nearest neighbours. datassay value --method data-shapley values for yours."
     ]
+    if len(job.sample) < FEWEST:
+        found.append(f"Mistaken labels: it takes {FEWEST} records to tell.")
     if job.sampled:
         found.append(f"{len(job.table) - len(job.sample):,} records that are not in the sample of {len(job.sample):,}.")
     if job.table.carried:
