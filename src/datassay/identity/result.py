@@ -82,6 +82,11 @@ def head_count(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() or number >= 1000 else f"{number:,.4g}"
 
 
+def _counted(number: float) -> int | float:
+    """A number of people as a fact: whole, unless weights make it a fraction."""
+    return int(number) if float(number).is_integer() else float(number)
+
+
 def _stacks(values: Floats, columns: Sequence[str], means: Floats) -> list[tuple[str, str, Floats]]:
     """What is drawn on top of each other: name, colour and bits of the most telling attributes, then all others."""
     order = np.argsort(-means, kind="stable")
@@ -196,7 +201,7 @@ class AttributeMeans:
         names = self.ids.tolist()
         return as_facts(
             {
-                "people": self.people, "attributes": len(names), "total_bits": self.total,
+                "people": _counted(self.people), "attributes": len(names), "total_bits": self.total,
                 **{f"bits.{name}": bits for name, bits in zip(names, self.values, strict=True)},
                 **{f"entropy.{name}": bits for name, bits in zip(names, self.entropies, strict=True)},
             }
@@ -577,7 +582,7 @@ class Groups:
         below = {f"share_below.{k}": self.share_below(k) for k in SMALL_GROUPS[1:]}
         return as_facts(
             {
-                "people": self.sizes.sum(), "groups": len(self), "smallest_group": self.smallest,
+                "people": _counted(self.sizes.sum()), "groups": len(self), "smallest_group": _counted(self.smallest),
                 "share_unique": self.unique, **below,
             }
         )  # fmt: skip
@@ -830,7 +835,7 @@ class Uniqueness:
         people who are alike in them, ``smallest_group``; ``share_unique``, the share of people who are alone;
         ``total_bits`` and ``bits.ATTRIBUTE`` on average, ``entropy.ATTRIBUTE``.
         """
-        here = {"records": len(self), "groups": len(self.sizes), "smallest_group": self.sizes.min()}
+        here = {"records": len(self), "groups": len(self.sizes), "smallest_group": _counted(self.sizes.min())}
         return as_facts({**here, "share_unique": self.unique}) | self.mean().facts()
 
     def summary(self, count: int = 5) -> str:
