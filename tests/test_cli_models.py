@@ -205,7 +205,7 @@ def test_numbers_are_predicted_by_a_regression():
 def test_exact_values_have_no_convergence_to_draw(files):
     result = run(*BASE, "--method", "data-shapley", "--group-by", "the owner", "--convergence", "c.svg")
     assert result.exit_code == 0
-    assert "Not written: c.svg" in result.output
+    assert "c.svg was not written" in result.output
 
 
 def test_a_private_release_takes_a_design_drawn_before(files):

@@ -103,7 +103,7 @@ def test_the_ledger_pays_once_and_refuses_what_is_too_much(files, capsys, monkey
     code, said = complain(
         capsys, monkeypatch, *BASE, "--epsilon", "0.9", "--ledger", "m.ledger", "-o", "c.json", "--owners", "o"
     )
-    assert code == 2
+    assert code == 4
     assert "refuses this release: it would bring ε from 0.6 to" in said
     assert not (files / "c.json").exists()
     assert not (files / "o").exists()
@@ -125,51 +125,51 @@ def test_an_empty_ledger_says_so(files):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "status"),
     [
-        (["private-value", "people.csv", "--label", "income"], "name the public validation records with --validation FILE"),
-        ([*BASE, "--split", "0.5"], "--validation and --split cannot go together"),
-        ([*BASE, "--epsilon", "0"], "epsilon must be"),
-        ([*BASE, "--delta", "1"], "delta must be"),
-        ([*BASE, "--sampling", "2"], "sampling must be"),
-        ([*BASE, "--k", "3"], "--k does not apply to tknn-shapley"),
-        ([*BASE, "--method", "knn-shapley", "--tau", "1"], "--tau does not apply to knn-shapley"),
-        ([*BASE, "--tau", "much"], "--tau must be a number or 'auto', got 'much'"),
-        ([*BASE, "--budget-epsilon", "1"], "name it with --ledger"),
-        ([*BASE, "--ledger", "new.ledger"], "there is no ledger 'new.ledger'; to make one, give its budget"),
-        ([*BASE, "--ledger", "people.csv"], "people.csv is an input"),
-        ([*BASE, "--ledger", "text.ledger"], "is not a datassay ledger"),
-        ([*BASE, "-o", "public.csv"], "public.csv is an input"),
-        ([*BASE, "-o", "no/where.json"], "does not exist"),
-        ([*BASE, "--owners", "."], "is not an empty folder"),
-        ([*BASE, "--owners", "no/where"], "does not exist"),
-        ([*BASE, "--jobs", "0"], "--jobs must be"),
-        (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "there is no file 'nothing.csv'"),
-        (["private-value", "empty.csv", "--validation", "public.csv", "--label", "income"], "empty.csv is empty: it has no header"),
-        (["private-value", "people.csv", "--validation", "empty.csv", "--label", "income"], "empty.csv is empty: it has no header"),
-        (["private-value", "people.csv", "--validation", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'"),
-        ([*BASE[:-1], "Id"], "people.csv: there is no column 'Id'; there are 'id'"),
-        ([*BASE, "--ledger", "a.json", "--budget-epsilon", "1", "-o", "./a.json"], "is named twice"),
-        ([*BASE, "--plot", "v.svg", "--owners", "v.svg"], "is named twice"),
-        ([*BASE, "--epsilon", "1e6"], "epsilon=1e+06 is beyond what the accountant can do here"),
-        ([*BASE, "--epsilon", "1e-9"], "it must be from 0.001 to 200"),
-        ([*BASE, "--delta", "1e-50"], "delta=1e-50 is beyond"),
-        ([*BASE, "--sampling", "1e-9"], "sampling=1e-09 is beyond"),
-        ([*BASE, "--tau", "-2"], "tau=-2 is no cosine distance"),
-        ([*BASE, "--tau", "-2", "--metric", "euclidean"], "tau=-2 is below 0"),
-        ([*BASE, "--epsilon", "3", "--ledger", "l", "--budget-epsilon", "1"], "refuses this release"),
-        (["private-value", "people.csv", "--validation", "people.csv", "--label", "income", "--id", "id"], "every validation record is also in the training data"),
-        (["ledger", "show", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
-        (["ledger", "show", "people.csv"], "is not a datassay ledger"),
-        (["ledger", "export", "people.csv"], "is not a datassay ledger"),
+        (["private-value", "people.csv", "--label", "income"], "name the public validation records with --validation FILE", 2),
+        ([*BASE, "--split", "0.5"], "--validation and --split cannot go together", 2),
+        ([*BASE, "--epsilon", "0"], "epsilon must be", 2),
+        ([*BASE, "--delta", "1"], "delta must be", 2),
+        ([*BASE, "--sampling", "2"], "sampling must be", 2),
+        ([*BASE, "--k", "3"], "--k does not apply to tknn-shapley", 2),
+        ([*BASE, "--method", "knn-shapley", "--tau", "1"], "--tau does not apply to knn-shapley", 2),
+        ([*BASE, "--tau", "much"], "--tau must be a number or 'auto', got 'much'", 2),
+        ([*BASE, "--budget-epsilon", "1"], "name it with --ledger", 2),
+        ([*BASE, "--ledger", "new.ledger"], "there is no ledger 'new.ledger'; to make one, give its budget", 2),
+        ([*BASE, "--ledger", "people.csv"], "people.csv is an input", 2),
+        ([*BASE, "--ledger", "text.ledger"], "is not a datassay ledger", 3),
+        ([*BASE, "-o", "public.csv"], "public.csv is an input", 2),
+        ([*BASE, "-o", "no/where.json"], "does not exist", 2),
+        ([*BASE, "--owners", "."], "is not an empty folder", 2),
+        ([*BASE, "--owners", "no/where"], "does not exist", 2),
+        ([*BASE, "--jobs", "0"], "--jobs must be", 2),
+        (["private-value", "nothing.csv", "--validation", "public.csv", "--label", "income"], "there is no file 'nothing.csv'", 3),
+        (["private-value", "empty.csv", "--validation", "public.csv", "--label", "income"], "empty.csv is empty: it has no header", 3),
+        (["private-value", "people.csv", "--validation", "empty.csv", "--label", "income"], "empty.csv is empty: it has no header", 3),
+        (["private-value", "people.csv", "--validation", "nothing.csv", "--label", "income"], "there is no file 'nothing.csv'", 3),
+        ([*BASE[:-1], "Id"], "people.csv: there is no column 'Id'; there are 'id'", 3),
+        ([*BASE, "--ledger", "a.json", "--budget-epsilon", "1", "-o", "./a.json"], "is named twice", 2),
+        ([*BASE, "--plot", "v.svg", "--owners", "v.svg"], "is named twice", 2),
+        ([*BASE, "--epsilon", "1e6"], "epsilon=1e+06 is beyond what the accountant can do here", 2),
+        ([*BASE, "--epsilon", "1e-9"], "it must be from 0.001 to 200", 2),
+        ([*BASE, "--delta", "1e-50"], "delta=1e-50 is beyond", 2),
+        ([*BASE, "--sampling", "1e-9"], "sampling=1e-09 is beyond", 2),
+        ([*BASE, "--tau", "-2"], "tau=-2 is no cosine distance", 2),
+        ([*BASE, "--tau", "-2", "--metric", "euclidean"], "tau=-2 is below 0", 2),
+        ([*BASE, "--epsilon", "3", "--ledger", "l", "--budget-epsilon", "1"], "refuses this release", 4),
+        (["private-value", "people.csv", "--validation", "people.csv", "--label", "income", "--id", "id"], "every validation record is also in the training data", 3),
+        (["ledger", "show", "nothing.ledger"], "there is no ledger 'nothing.ledger'", 3),
+        (["ledger", "show", "people.csv"], "is not a datassay ledger", 3),
+        (["ledger", "export", "people.csv"], "is not a datassay ledger", 3),
     ],
 )  # fmt: skip
-def test_every_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, said):
+def test_every_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, said, status):
     (files / "text.ledger").write_text("not a ledger\n" * 50)
     (files / "empty.csv").touch()
     before = {f.name: f.read_bytes() for f in files.iterdir()}
     code, error = complain(capsys, monkeypatch, *arguments)
-    assert code == 2
+    assert code == status
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert {f.name: f.read_bytes() for f in files.iterdir()} == before

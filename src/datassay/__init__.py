@@ -7,7 +7,7 @@ that importing the package costs next to nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
 from datassay._version import __version__
 
 if TYPE_CHECKING:
@@ -203,7 +203,9 @@ __all__ = [
     "Suspects",
     "Table",
     "Tuning",
+    "UnavailableError",
     "Uniqueness",
+    "UsageError",
     "Values",
     "__version__",
     "addition_curve",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -16,9 +16,9 @@ def integer(name: str, value: object, *, at_least: int, at_most: int | None = No
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(f"{name} must be a whole number {bound}, got {value!r}") from None
+        raise UsageError(f"{name} must be a whole number {bound}, got {value!r}") from None
     if isinstance(value, bool | np.bool_) or number < at_least or (at_most is not None and number > at_most):
-        raise InputError(f"{name} must be a whole number {bound}, got {value!r}")
+        raise UsageError(f"{name} must be a whole number {bound}, got {value!r}")
     return number
 
 
@@ -39,11 +39,11 @@ def number(
     )
     wanted = f"{name} must be a finite number" + (f" {wanted}" if wanted else "")
     if isinstance(value, str | bytes | bool):
-        raise InputError(f"{wanted}, got {value!r}")
+        raise UsageError(f"{wanted}, got {value!r}")
     try:
         result = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{wanted}, got {value!r}") from None
+        raise UsageError(f"{wanted}, got {value!r}") from None
     outside = (
         not math.isfinite(result)
         or (at_least is not None and result < at_least)
@@ -52,7 +52,7 @@ def number(
         or (below is not None and result >= below)
     )
     if outside:
-        raise InputError(f"{wanted}, got {value!r}")
+        raise UsageError(f"{wanted}, got {value!r}")
     return result
 
 
@@ -60,13 +60,13 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return ``value`` if it is one of ``allowed``; otherwise list what is allowed."""
     if isinstance(value, str) and value in allowed:
         return value
-    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    raise UsageError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
 def boolean(name: str, value: object) -> bool:
     """Return ``value`` if it is True or False."""
     if not isinstance(value, bool):
-        raise InputError(f"{name} must be True or False, got {value!r}")
+        raise UsageError(f"{name} must be True or False, got {value!r}")
     return value
 
 
@@ -81,7 +81,7 @@ def not_one_string(name: str, value: object, what: str = "column names") -> None
     """Refuse a single string where a list is meant: it would be taken letter by letter."""
     if isinstance(value, str):
         of = f" of {what}" if what else ""
-        raise InputError(f"{name} must be a list{of}, got the single string {value!r}")
+        raise UsageError(f"{name} must be a list{of}, got the single string {value!r}")
 
 
 def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:

@@ -1,8 +1,22 @@
-"""The errors datassay raises on purpose."""
+"""The errors datassay raises on purpose: which of them it is says what has to be mended.
+
+The command line turns them into exit codes: the call (2), the data (3), or the circumstances (4).
+"""
 
 
 class InputError(ValueError):
-    """Something the caller gave is not usable; the message names it and says what would be right."""
+    """Something the caller gave is not usable; the message names it and says what would be right.
+
+    As such it is about the data: a file, a table, a record.
+    """
+
+
+class UsageError(InputError):
+    """The call itself is wrong, whatever the data: a parameter out of range, a name unknown, two that contradict."""
+
+
+class UnavailableError(InputError):
+    """Call and data are right, and still it cannot be done: no budget, memory, network or permission is left for it."""
 
 
 class MissingDependencyError(ImportError):

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 
 Progress = Callable[[int, int], None] | bool | None
 """Called with (how much is done, of how much); True draws a bar on standard error."""
@@ -29,7 +29,7 @@ def thread_count(n_jobs: int | None) -> int:
     try:
         return _checks.integer("n_jobs", n_jobs, at_least=1)
     except InputError:
-        raise InputError(
+        raise UsageError(
             f"the number of threads (n_jobs) must be at least 1, or -1 for all cores; got {n_jobs!r}"
         ) from None
 
@@ -70,7 +70,7 @@ class Bar(AbstractContextManager["Callable[[int], None]"]):
 
     def __init__(self, progress: Progress, total: int, what: str = "validation points") -> None:
         if not (progress is None or isinstance(progress, bool) or callable(progress)):
-            raise InputError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
+            raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
         self._progress, self._total, self._done = progress, total, 0
         self._display: AbstractContextManager[object] = nullcontext()
         self._tick: Callable[[int, int], None] | None = progress if callable(progress) else None

@@ -5,19 +5,20 @@ Files hold plain Parquet or JSON, never pickles.
 """
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 
@@ -26,11 +27,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Parameter = str | int | float | bool | None
+Fact = str | int | float | bool | None
 FrameKind = Literal["pandas", "polars", "pyarrow"]
+MOST_CLASSES: Final = 20  # facts are headlines: beyond so many classes, not one for each
 
 
 def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def as_fact(value: object) -> Fact:
+    """A plain value for :meth:`Values.facts`: numbers as numbers, and None for what is not a finite one."""
+    plain = _plain(value)
+    if isinstance(plain, float):
+        return plain if math.isfinite(plain) else None
+    return plain if plain is None or isinstance(plain, str | int) else str(plain)
+
+
+def as_facts(given: Mapping[str, object]) -> dict[str, Fact]:
+    """Headline numbers by name, each as plain as JSON is.
+
+    A name says what is measured, in words joined by underscores; a number for one attribute, class, strategy or group
+    of several has a dot and the name of that one after it: ``bits.zip``, ``risk.k=8``, ``share_unique.county=Wake``.
+
+    >>> import numpy as np
+    >>> as_facts({"records": np.int64(3), "mean_value": np.float64(0.5), "auc": float("nan")})
+    {'records': 3, 'mean_value': 0.5, 'auc': None}
+    """
+    return {name: as_fact(value) for name, value in given.items()}
 
 
 def frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -141,6 +165,31 @@ class Values:
     def highest(self, count: int = 10) -> NDArray[np.intp]:
         """Positions of the ``count`` most valuable records, the best first; ties by position."""
         return np.argsort(-self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``records``; ``total_value``, ``mean_value``, ``median_value``, ``lowest_value``, ``highest_value``;
+        ``negative`` and ``share_negative``, records of negative value; where there are intervals ``surely_negative``
+        and ``share_surely_negative``, those whose whole interval is below 0; and where there are at most 20 classes
+        ``records.CLASS``, ``mean_value.CLASS`` and ``share_negative.CLASS``.
+        """
+        values, negative = self.values, self.values < 0
+        found: dict[str, object] = {
+            "records": len(self), "total_value": values.sum(), "mean_value": values.mean(),
+            "median_value": np.median(values), "lowest_value": values.min(), "highest_value": values.max(),
+            "negative": negative.sum(), "share_negative": negative.mean(),
+        }  # fmt: skip
+        if self.upper is not None:
+            found |= {"surely_negative": (self.upper < 0).sum(), "share_surely_negative": (self.upper < 0).mean()}
+        classes = () if self.labels is None else np.unique(self.labels)
+        for name in classes if len(classes) <= MOST_CLASSES else ():
+            inside = self.labels == name
+            found |= {
+                f"records.{name}": inside.sum(), f"mean_value.{name}": values[inside].mean(),
+                f"share_negative.{name}": negative[inside].mean(),
+            }  # fmt: skip
+        return as_facts(found)
 
     def summary(self, count: int = 5) -> str:
         """What the values say, in words: the total, who helps, who hurts, and each class."""
@@ -298,7 +347,7 @@ def check_axes(ax: object) -> None:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InputError(
+        raise UsageError(
             f"ax must be matplotlib axes, got {type(ax).__name__}; to save a plot: plot().figure.savefig('plot.svg')"
         )
 
@@ -324,7 +373,7 @@ def check_output(path: str | os.PathLike[str]) -> None:
     """Say at once, before any work, that a result could not be written to ``path``."""
     target = Path(path)
     if target.suffix.lower() not in (".parquet", ".json", ".csv"):
-        raise InputError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
+        raise UsageError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
     _check_folder(target)
 
 
@@ -332,7 +381,7 @@ def check_figure(path: str | os.PathLike[str]) -> None:
     """Say at once, before any work, that a figure could not be written to ``path``."""
     target = Path(path)
     if target.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise InputError(f"cannot draw {str(path)!r}: the name must end in .svg, .png or .pdf")
+        raise UsageError(f"cannot draw {str(path)!r}: the name must end in .svg, .png or .pdf")
     _check_folder(target)
 
 
@@ -347,23 +396,23 @@ def save_figure(axes: "Axes", path: str | os.PathLike[str]) -> Path:
 
 def _check_folder(target: Path) -> None:
     if not target.parent.is_dir():
-        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+        raise UsageError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
     if target.is_dir():
-        raise InputError(f"{str(target)!r} is a folder; name a file to write")
+        raise UsageError(f"{str(target)!r} is a folder; name a file to write")
     if not os.access(target.parent, os.W_OK):
-        raise InputError(f"the folder {str(target.parent)!r} cannot be written to")
+        raise UnavailableError(f"the folder {str(target.parent)!r} cannot be written to")
 
 
 def check_new_folder(path: str | os.PathLike[str]) -> None:
     """Say at once, before any work, that a new folder of files could not be made at ``path``."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{str(path)!r} is not an empty folder; nothing was written")
+        raise UsageError(f"{str(path)!r} is not an empty folder; nothing was written")
     parent = target.absolute().parent
     if not parent.is_dir():
-        raise InputError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
+        raise UsageError(f"the folder {str(target.parent)!r} does not exist; nothing was written")
     if not os.access(parent, os.W_OK):
-        raise InputError(f"the folder {str(parent)!r} cannot be written to")
+        raise UnavailableError(f"the folder {str(parent)!r} cannot be written to")
 
 
 def usual_mode(path: Path, mode: int) -> None:
@@ -391,9 +440,9 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
     target = Path(path)
     _check_folder(target)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
     temporary = Path(name)
     try:
+        os.close(handle)
         write(temporary)
         usual_mode(temporary, 0o666)
         temporary.replace(target)

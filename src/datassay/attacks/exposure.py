@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.attacks.result import Attack
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
     Values,
+    as_facts,
     check_axes,
     freeze,
     make_frame,
@@ -88,6 +90,23 @@ class Exposure:
         if np.ptp(self.values) == 0 or np.ptp(self.exposure) == 0:
             return 0.0
         return float(spearmanr(self.values, self.exposure).statistic)
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``records``; the rank ``correlation`` of value and exposure; ``low_value`` and ``high_exposure``, where the
+        lines are; ``delete_first``, ``of_little_use``, ``protect`` and ``keep``, records in each quadrant, and
+        ``share_delete_first`` and so on.
+        """
+        names = self.quadrants
+        found: dict[str, object] = {
+            "records": len(self), "correlation": self.correlation(), "low_value": self.low_value,
+            "high_exposure": self.high_exposure,
+        }  # fmt: skip
+        for name in QUADRANTS:
+            word = name.replace(" ", "_")
+            found |= {word: (names == name).sum(), f"share_{word}": (names == name).mean()}
+        return as_facts(found)
 
     def summary(self, count: int = 10) -> str:
         """Who is where, in words."""
@@ -192,14 +211,14 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
     low = _checks.number("low", low, at_least=0, at_most=1)
     high = _checks.number("high", high, at_least=0, at_most=1)
     if not isinstance(values, Values):
-        raise InputError(f"values must be Values, got {type(values).__name__}")
+        raise UsageError(f"values must be Values, got {type(values).__name__}")
     if isinstance(exposure, Attack):
         ids, exposed = exposure.success_rates()
         measure = f"success rate of {exposure.method}"
     elif isinstance(exposure, Values):
         ids, exposed, measure = exposure.ids, exposure.values, exposure.method
     else:
-        raise InputError(f"exposure must be Values or an Attack, got {type(exposure).__name__}")
+        raise UsageError(f"exposure must be Values or an Attack, got {type(exposure).__name__}")
     if (ids.dtype.kind in "US") != (values.ids.dtype.kind in "US"):
         raise InputError("values and exposure have ids of different types; they must be about the same records")
     if len(np.unique(values.ids)) < len(values) or len(np.unique(ids)) < len(ids):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
@@ -150,17 +150,17 @@ def membership_attack(
     if isinstance(method, str):
         _checks.choice("method", method, ATTACKS)
         if model is not None and method in ("t-waka", "confidence"):
-            raise InputError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
+            raise UsageError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
         if held is not None and method in ("t-waka", "confidence"):
-            raise InputError(f'method="{method}" takes the model to hold the records themselves; use lira')
+            raise UsageError(f'method="{method}" takes the model to hold the records themselves; use lira')
     if held is not None and (model is not None or metric == "precomputed"):
-        raise InputError('held is for k-NN models of features; leave out model, and metric="precomputed"')
+        raise UsageError('held is for k-NN models of features; leave out model, and metric="precomputed"')
     if shadow_held is not None and (held is None or len(shadow_held) != shadows):
-        raise InputError(f"shadow_held must come with held, and be one array for each of {shadows} shadow models")
+        raise UsageError(f"shadow_held must come with held, and be one array for each of {shadows} shadow models")
     if model is not None and metric == "precomputed":
-        raise InputError("model needs features, not distances")
+        raise UsageError("model needs features, not distances")
     if not isinstance(method, str) and not callable(method):
-        raise InputError(f"method must be a name or a function, got {type(method).__name__}")
+        raise UsageError(f"method must be a name or a function, got {type(method).__name__}")
     k = _checks.integer("k", k, at_least=1)
     games = _checks.integer("games", games, at_least=1)
     alone = model is None and method in ("t-waka", "confidence")  # they need no shadow models
@@ -176,7 +176,7 @@ def membership_attack(
     if len(game.inputs.classes) < 2:
         raise InputError("there is one class only: every model is right about every record, and nothing can be told")
     if model is None and k > n // 2:
-        raise InputError(f"k={k} is more than half of the {n} records, which is all that a model has")
+        raise UsageError(f"k={k} is more than half of the {n} records, which is all that a model has")
     generators = [np.random.default_rng([seed, number]) for number in range(games)]
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
     stage: Stage
@@ -335,7 +335,7 @@ class _FittedStage:
     def __init__(self, game: Game, model: Classifier, shadows: int, seed: int) -> None:
         self.game, self.model = game, model
         if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-            raise InputError(
+            raise UsageError(
                 f"model must have fit and predict_proba, as scikit-learn's have; got {type(model).__name__}"
             )
         self.points = np.asarray(game.inputs.points)

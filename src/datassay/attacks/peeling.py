@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.attacks.membership import membership_attack
@@ -18,9 +18,11 @@ from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
     Values,
+    as_facts,
     check_axes,
     freeze,
     make_frame,
@@ -83,6 +85,22 @@ class Onion:
         if np.ptp(self.influence) == 0 or np.ptp(self.values) == 0:
             return 0.0
         return float(spearmanr(self.values, self.influence).statistic)
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``removed`` records, and ``remaining`` ones; ``auc_before`` and ``auc_after``, ``tpr_before`` and ``tpr_after``
+        (at 5% false positives); ``share_more_exposed`` and ``share_less_exposed`` of those who remain; the rank
+        ``correlation`` of the change with the WaKA influence.
+        """
+        return as_facts(
+            {
+                "removed": len(self.removed), "remaining": len(self), "auc_before": self.auc[0],
+                "auc_after": self.auc[1], "tpr_before": self.tpr[0], "tpr_after": self.tpr[1],
+                "share_more_exposed": (self.values > 0).mean(), "share_less_exposed": (self.values < 0).mean(),
+                "correlation": self.correlation(),
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """What the removal did, in words."""
@@ -183,7 +201,7 @@ def onion(
     """
     share = _checks.number("share", share, above=0, below=1)
     if not isinstance(by, Values | str):
-        raise InputError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
+        raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     if not isinstance(by, Values):
         _checks.choice("by", by, get_args(PeelBy))
     run = {"n_jobs": n_jobs, "memory": memory, "progress": progress}
@@ -192,7 +210,7 @@ def onion(
     n = len(inputs.labels)
     out = max(1, round(share * n))
     if n - out < 4:
-        raise InputError(f"share={share:g} removes {out} of {n} records, and the games need 4 of those that remain")
+        raise UsageError(f"share={share:g} removes {out} of {n} records, and the games need 4 of those that remain")
     first = membership_attack(X, y, "lira", ids=ids, **settings)  # type: ignore[arg-type]
     before = _by_record(first, inputs.ids)
     if isinstance(by, Values):

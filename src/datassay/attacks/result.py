@@ -13,7 +13,17 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.results import FrameKind, Parameter, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import (
+    Fact,
+    FrameKind,
+    Parameter,
+    as_facts,
+    check_axes,
+    frozen,
+    make_frame,
+    new_axes,
+    save_columns,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,6 +202,25 @@ class Attack:
             total = np.bincount(at[rows], right[rows], minlength=len(names))
             rates += np.where(count > 0, total / np.maximum(count, 1), 0.5) / 2
         return names, rates
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``targets``, ``members`` among them, ``games``; ``auc``, with ``auc_low`` and ``auc_high`` of its 95% interval;
+        ``tpr.0.05``, ``tpr.0.01`` and ``tpr.0.001``, members found at so many false positives. None where there are
+        too few non-members to say, or only members.
+        """
+        outside = int((~self.members).sum())
+        both = 0 < outside < len(self)
+        low, high = self.interval() if both else (None, None)
+        rates = {f: self.tpr(f) if both and f * outside >= 1 else None for f in (0.05, 0.01, 0.001)}
+        return as_facts(
+            {
+                "targets": len(self), "members": len(self) - outside, "games": len(self._by_game()),
+                "auc": self.auc if both else None, "auc_low": low, "auc_high": high,
+                **{f"tpr.{rate:g}": found for rate, found in rates.items()},
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """How well the attack works, in words."""

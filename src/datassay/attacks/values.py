@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
@@ -120,7 +120,7 @@ def value_score_attack(
         points_val, codes_val = points[rest], inputs.codes[rest]
     space = make_space(points[chosen], points_val, metric)
     if isinstance(space, NeighbourGraph):
-        raise InputError("the value-score attack needs features, not a neighbour graph")
+        raise UsageError("the value-score attack needs features, not a neighbour graph")
     # Data set 0 is the operator's; the others are the attacker's.
     sets = np.zeros((1 + shadow_sets, drawn), np.uint8)
     sets[0, :members] = 1
@@ -148,7 +148,7 @@ def value_score_attack(
         alone, twin = _knn_values(space, codes, codes_val, sets, 2 * members, k, None if fraction else n_classes, run)
         if private:
             if sampling != 1:
-                raise InputError("sampling applies to threshold values here; leave it out for private_knn_shapley")
+                raise UsageError("sampling applies to threshold values here; leave it out for private_knn_shapley")
             noise = calibrate("gaussian", epsilon, delta, sensitivity=1 / (k * (k + 1)))
             alone, twin = (np.asarray(add_noise(v, noise.noise, noise.scale), np.float64) for v in (alone, twin))
     ratio = _log_ratio(alone[0], twin[1:], alone[1:])

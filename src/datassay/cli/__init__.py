@@ -1,21 +1,50 @@
 """The command line: one module per command, each a thin layer over the library."""
 
+import inspect
+import os
+import signal
 import sys
-from typing import Annotated
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from types import FrameType
+from typing import Annotated, Any, Final
 
 import typer
+from typer import completion
 
 from datassay import __version__
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
 from datassay.cli import attack, datasets, ledger, market, private_value, release, reproduce, risk, unique, value
+from datassay.cli.options import complain
+
+USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
+BROKEN_PIPE: Final = 141  # what the shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE
+
+EXIT_CODES = """
+Every command takes --json, --fail-if, --quiet and --debug.
+
+Exit codes:
+  0    it is done;
+  1    a condition of --fail-if holds, or a reproduction does not;
+  2    the command line is wrong;
+  3    the data is: not there, not readable, too little;
+  4    it cannot be done: no budget, memory, space, permission or package;
+  70   a bug in datassay;
+  130  interrupted.
+""".strip()
 
 app = typer.Typer(
     name="datassay",
     help="What every record of a data set is worth, what leaks, who can be found in it, what may be told and how to "
     "trade it. Reads your CSV or Parquet; see `datassay value --help`.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    add_completion=False,  # typer's own asks which shell is running, and cannot be told
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("value")(value.value)
@@ -29,10 +58,40 @@ app.add_typer(ledger.app, name="ledger")
 app.command("datasets")(datasets.datasets)
 app.command("reproduce")(reproduce.reproduce)
 
+NAME: Final = "datassay"
+_SCRIPTS: Any = completion  # typer ships these functions, and says so to no type checker
+COMPLETE_VARIABLE: Final = "_DATASSAY_COMPLETE"
+
+
+class Shell(StrEnum):
+    """Shells that completion works in."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+    PWSH = "pwsh"
+
+
+SHELLS: Final = f"{', '.join(list(Shell)[:-1])} or {list(Shell)[-1]}"
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"datassay {__version__}")
+        raise typer.Exit
+
+
+def _show_completion(shell: Shell | None) -> None:
+    if shell is not None:
+        typer.echo(_SCRIPTS.get_completion_script(prog_name=NAME, complete_var=COMPLETE_VARIABLE, shell=shell.value))
+        raise typer.Exit
+
+
+def _install_completion(shell: Shell | None) -> None:
+    if shell is not None:
+        _, path = _SCRIPTS.install(shell.value, NAME, COMPLETE_VARIABLE)
+        typer.echo(f"Written: {path}. Completion works in terminals opened from now on.")
         raise typer.Exit
 
 
@@ -41,20 +100,133 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
+    show_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            callback=_show_completion, is_eager=True, metavar="SHELL", help=f"Print what lets {SHELLS} complete words."
+        ),
+    ] = None,
+    install_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            callback=_install_completion, is_eager=True, metavar="SHELL", help="Set that up for terminals opened later."
+        ),
+    ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", expose_value=False, help="Show where an error comes from, if there is one.")
+    ] = False,
 ) -> None:
     pass
 
 
+def build() -> Any:
+    """The whole command line, every command with --debug: it may stand before or after the command's name."""
+    _SCRIPTS.completion_init()
+    whole: Any = typer.main.get_command(app)
+    debug = next(option for option in whole.params if option.name == "debug")
+
+    def finish(command: Any) -> None:
+        for part in getattr(command, "commands", {}).values():
+            part.params.append(debug)
+            part.help = _flowing(part.help or "")
+            finish(part)
+
+    finish(whole)
+    return whole
+
+
+def _flowing(text: str) -> str:
+    """Prose without the line breaks of its source, so that it fills lines of any width; examples as they are."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(part if "\n " in part else part.replace("\n", " ") for part in paragraphs)
+
+
 def main() -> None:
-    """Run the command line: a bad input is one clear line on standard error and exit status 2."""
+    """Run the command line: whatever goes wrong is one clear line on standard error, and an exit code that says what.
+
+    2 the call, 3 the data, 4 the circumstances, 70 ourselves, 130 an interrupt; 1 is for what was found. With --debug
+    the traceback comes first.
+    """
+    arguments = sys.argv[1:]
+    whole = build()
+    if os.environ.get(COMPLETE_VARIABLE):
+        whole.main(arguments, prog_name=NAME, complete_var=COMPLETE_VARIABLE)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that has no ε shall have a question mark
+            stream.reconfigure(errors="replace")
+    with _noticing_interrupts() as interrupts:
+        try:
+            with whole.make_context(NAME, list(arguments)) as context:
+                whole.invoke(context)
+                sys.stdout.flush()
+            code = 0
+        except typer.Exit as stop:
+            code = stop.exit_code
+        except (Exception, KeyboardInterrupt) as error:
+            if "--debug" in arguments:
+                traceback.print_exception(error)
+            # A library that was interrupted may say so in words of its own: a file that cannot be read, say.
+            said = isinstance(error, KeyboardInterrupt) or not interrupts
+            code = _explain(error if said else KeyboardInterrupt())
+    sys.exit(code)
+
+
+@contextmanager
+def _noticing_interrupts() -> Iterator[list[int]]:
+    """Remember that ^C was pressed, whatever becomes of the KeyboardInterrupt that it raises."""
+    seen: list[int] = []
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield seen  # somebody else minds the interrupts, or they are ignored: so it stays
+        return
+    signal.signal(signal.SIGINT, notice)
     try:
-        app()
-    except (InputError, MissingDependencyError) as error:
-        typer.secho(f"datassay: {error}", fg="red", err=True)
-        sys.exit(2)
-    except OSError as error:
-        typer.secho(f"datassay: {error}", fg="red", err=True)
-        sys.exit(1)
-    except MemoryError:
-        typer.secho("datassay: out of memory; give a smaller --memory, or fewer --jobs", fg="red", err=True)
-        sys.exit(1)
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _explain(error: BaseException) -> int:
+    """Say in one line what went wrong; the exit code for it."""
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        complain(str(error) or "interrupted")
+        return INTERRUPTED
+    if isinstance(error, InputError | MissingDependencyError):
+        complain(str(error))
+        cannot = isinstance(error, UnavailableError | MissingDependencyError)
+        return CANNOT if cannot else USAGE if isinstance(error, UsageError) else DATA
+    if hasattr(error, "format_message"):
+        return _explain_call(error)
+    if isinstance(error, BrokenPipeError):  # who read the output has seen enough
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    if isinstance(error, OSError):
+        where = f": {error.filename}" if error.filename is not None else ""
+        complain(f"{error.strerror or error}{where}")
+        return CANNOT
+    if isinstance(error, MemoryError):
+        complain("out of memory; give a smaller --memory, or fewer --jobs")
+        return CANNOT
+    if isinstance(error, ModuleNotFoundError) and not (error.name or NAME).startswith(NAME):
+        complain(f"the package {error.name} is needed and not installed; install it with: pip install {error.name}")
+        return CANNOT
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    complain(f"{what}. This is a bug in datassay; run again with --debug to see where, and report it")
+    return BUG
+
+
+def _explain_call(error: Any) -> int:
+    """The same for what typer says of a command line that it cannot read."""
+    message, context = error.format_message().strip(), getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message, err=True, nl=bool(message))  # with rich, the help is on the screen already
+        return USAGE
+    command = NAME if context is None else context.command_path
+    complain(f"{message.removesuffix('.')}; see '{command} --help'")
+    return USAGE

@@ -1,17 +1,19 @@
 """``datassay attack``: who is exposed, how much, and what their record is worth."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    DataArgument,
+    FailIfOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     MemoryOption,
     Metric,
@@ -20,20 +22,15 @@ from datassay.cli.options import (
     Scale,
     Text,
     TextOption,
+    check_conditions,
     check_jobs,
     check_written,
+    conclude,
     draw,
     load_table,
     reading_options,
+    shows_progress,
 )
-
-EXAMPLES = """
-Examples:
-
-  datassay attack people.csv --label income --id person -o exposure.parquet
-
-  datassay attack census --method lira --k 1 --everyone --quadrants quadrants.svg
-"""
 
 
 class Method(StrEnum):
@@ -47,7 +44,7 @@ class Method(StrEnum):
 
 
 def attack(
-    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    data: DataArgument,
     label: LabelOption = None,
     method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.T_WAKA,
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
@@ -81,22 +78,30 @@ def attack(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Play membership games: who is exposed, how much, and is their record worth it?
 
     Exposure of a record is its self-WaKA, or with --everyone the share of games in which the attack is right about it;
     value is its k-NN Shapley value for predicting the others.
+
+    Examples:
+      datassay attack people.csv --label income --id person -o exposure.parquet
+
+      datassay attack census --method lira --k 1 --everyone --quadrants quadrants.svg
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_written([output], [plot, quadrants], [], [data])
     check_jobs(jobs)
     if everyone and targets is not None:
-        raise InputError("--everyone attacks all records in every game: leave out --targets")
+        raise UsageError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
         "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
-        "progress": not quiet and sys.stderr.isatty(),
+        "progress": shows_progress(quiet),
     }  # fmt: skip
     found = da.membership_attack(
         table,
@@ -112,13 +117,13 @@ def attack(
         joined.save(output)
     draw(found.plot, plot, 6, 5)
     draw(joined.plot, quadrants, 6, 5)
-    if quiet:
-        return
-    typer.echo(found.summary())
-    typer.echo(joined.summary(top))
-    for written in (output, plot, quadrants):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-
-
-attack.__doc__ = f"{attack.__doc__}\n{EXAMPLES}"
+    conclude(
+        "attack",
+        found.facts() | joined.facts(),
+        [found.summary(), joined.summary(top)],
+        [*found.notes, *joined.notes],
+        [output, plot, quadrants],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )

@@ -1,17 +1,18 @@
 """``datassay market``: price records, play the disclosure game, and search for its equilibrium."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    FailIfOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     MemoryOption,
     Metric,
@@ -21,13 +22,17 @@ from datassay.cli.options import (
     Text,
     TextOption,
     check_applies,
+    check_conditions,
     check_jobs,
     check_written,
+    complete_data,
+    conclude,
     draw,
     number_list,
     open_ledger,
     public_tables,
     reading_options,
+    shows_progress,
 )
 
 if TYPE_CHECKING:
@@ -90,8 +95,11 @@ class Measure(StrEnum):
     SPEARMAN = "spearman"
 
 
-DataArgument = Annotated[
-    str, typer.Argument(help="The owner's records: a CSV or Parquet file, or the name of a data set.")
+RecordsArgument = Annotated[
+    str,
+    typer.Argument(
+        help="The owner's records: a CSV or Parquet file, or the name of a data set.", autocompletion=complete_data
+    ),
 ]
 ValidationOption = Annotated[
     Path | None, typer.Option(help="File of the consumer's validation records, with the same columns.")
@@ -146,6 +154,8 @@ def price(
         Path | None, typer.Option(help="Draw price against value (or whom the search pays): .svg, .png or .pdf.")
     ] = None,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Price records at p = φ + γ φ^θ, and tell what a consumer would buy to reach a target.
 
@@ -160,40 +170,51 @@ def price(
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_written([output, bought], [plot], [], [str(values)])
     worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
-        raise InputError("name one of --target (in units of value) and --share (of all value for sale)")
+        raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
     if budget is not None and not search:
-        raise InputError("--budget belongs to --search")
+        raise UsageError("--budget belongs to --search")
     if search and (theta is not None or gamma is not None or bought is not None):
-        raise InputError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
+        raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
-        raise InputError("--bought needs what the consumer wants: --target or --share")
+        raise UsageError("--bought needs what the consumer wants: --target or --share")
     result: Any
     if search:
         result = da.search_prices(
             worth, target, share=share, thetas=number_list("--thetas", thetas),
-            markups=number_list("--markups", markups), budget=budget, progress=not quiet and sys.stderr.isatty(),
+            markups=number_list("--markups", markups), budget=budget, progress=shows_progress(quiet),
         )  # fmt: skip
-        told = [result.summary()]
+        told, facts = [result.summary()], result.facts()
     else:
         result = da.price(worth, 2.0 if theta is None else theta, 1.0 if gamma is None else gamma)
-        told = [result.summary()]
+        told, facts = [result.summary()], result.facts()
         if target is not None or share is not None:
             purchase = result.buy(target, share=share)
             told.append(purchase.summary())
+            facts |= purchase.facts()
             if bought is not None:
                 purchase.save(bought)
     if output is not None:
         result.save(output)
     draw(result.plot, plot, 6, 4)
-    _tell(quiet, told, [output, bought, plot])
+    conclude(
+        "market price",
+        facts,
+        told,
+        getattr(result, "notes", ()),
+        [output, bought, plot],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )
 
 
 @app.command()
 def play(
-    data: DataArgument,
+    data: RecordsArgument,
     label: LabelOption = None,
     validation: ValidationOption = None,
     split: SplitOption = None,
@@ -252,6 +273,8 @@ def play(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Play the disclosure game: an owner gives out noisy copies of records, a consumer averages them.
 
@@ -268,6 +291,7 @@ def play(
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_jobs(jobs)
     check_written([output, consumer], [plot], [ledger], [data, None if validation is None else str(validation)])
     given: dict[str, Any] = {
@@ -276,18 +300,18 @@ def play(
     }  # fmt: skip
     check_applies(strategy, given, APPLIES[strategy])
     if ledger is not None and not for_real:
-        raise InputError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
+        raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
-        raise InputError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
+        raise UsageError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
     if for_real and split is not None:
-        raise InputError("--split is to try it out: a game for real needs --validation, the consumer's own records")
+        raise UsageError("--split is to try it out: a game for real needs --validation, the consumer's own records")
     if consumer is not None and bounds == "data":
-        raise InputError("with --bounds data nothing is certified, and nothing for the consumer: give public bounds")
+        raise UsageError("with --bounds data nothing is certified, and nothing for the consumer: give public bounds")
     if for_real and target is None:
-        raise InputError("a game for real needs --target: the one computed from the records would tell about them")
+        raise UsageError("a game for real needs --target: the one computed from the records would tell about them")
     reading = reading_options(ignore, categorical, text, missing, scale)
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
-    progress = not quiet and sys.stderr.isatty()
+    progress = shows_progress(quiet)
     run: dict[str, Any] = {"n_jobs": jobs, "memory": memory * 2**20, "progress": progress}
     new = ledger is not None and not ledger.exists()
     book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
@@ -298,24 +322,42 @@ def play(
             seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
             **run,
         )  # fmt: skip
-    except InputError:
+    except BaseException:
         if new and book is not None and book.spent() == 0:  # nothing was asked of it: its budget is not settled
             book.path.unlink(missing_ok=True)
         raise
-    told = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()]
+    told, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
     if book is not None:
+        facts |= book.facts()
         told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
     if output is not None:
         game.save(output)
     if consumer is not None:
         game.for_consumer().save(consumer)
     draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
-    _tell(quiet, told, [output, consumer, plot])
-    if leakage is not None:
-        found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
-        _tell(quiet, [found.summary()], [])
-    if game.outcome == "interrupted":
-        raise typer.Exit(130)
+    ended: BaseException | None = typer.Exit(130) if game.outcome == "interrupted" else None
+    if leakage is not None and ended is None:
+        try:
+            found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
+        except (InputError, KeyboardInterrupt) as error:
+            ended = error  # the game was played, perhaps for real: first what came out
+        else:
+            told.append(found.summary())
+            facts |= found.facts()
+    try:
+        conclude(
+            "market play",
+            facts,
+            told,
+            game.notes,
+            [output, consumer, plot],
+            quiet=quiet,
+            as_json=as_json,
+            conditions=conditions,
+        )
+    finally:
+        if ended is not None:
+            raise ended
 
 
 APPLIES = {
@@ -328,7 +370,7 @@ APPLIES = {
 
 @app.command()
 def search(
-    data: DataArgument,
+    data: RecordsArgument,
     label: LabelOption = None,
     validation: ValidationOption = None,
     split: SplitOption = None,
@@ -362,8 +404,12 @@ def search(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Rehearse the disclosure game at every ε and T_max of the owner and every exploration of the consumer.
+
+    The owner leads with ε and T_max; the consumer follows with the exploration that reaches the target for least.
 
     Examples:
       datassay market search people.csv --validation ours.csv --label income --resume games.jsonl --plot success.svg
@@ -372,17 +418,18 @@ def search(
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_jobs(jobs)
     check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
     tried = number_list("--t-maxes", t_maxes)
     if any(number != int(number) for number in tried):
-        raise InputError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
+        raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
     budgets = [int(number) for number in tried]
     each = number_list("--epsilons", epsilons)
     if plot is not None and len(each) > 1 and plot_epsilon is None:
-        raise InputError("a map is of one ε: choose it with --plot-epsilon")
+        raise UsageError("a map is of one ε: choose it with --plot-epsilon")
     if plot_epsilon is not None and plot_epsilon not in each:
-        raise InputError(f"--plot-epsilon must be one of --epsilons {epsilons}")
+        raise UsageError(f"--plot-epsilon must be one of --epsilons {epsilons}")
     reading = reading_options(ignore, categorical, text, missing, scale)
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
     try:
@@ -390,19 +437,27 @@ def search(
             records, None, ours, None, each, budgets, number_list("--explorations", explorations), target,
             repeats=repeats, k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds),
             learning_rate=learning_rate, unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs,
-            memory=memory * 2**20, progress=not quiet and sys.stderr.isatty(),
+            memory=memory * 2**20, progress=shows_progress(quiet),
         )  # fmt: skip
     except KeyboardInterrupt:
-        if resume is not None:
-            typer.echo(
-                f"Interrupted; the games that ended are kept in {resume}: the same command goes on from there.",
-                err=True,
-            )
-        raise
+        if resume is None:
+            raise
+        raise KeyboardInterrupt(
+            f"interrupted; the games that ended are kept in {resume}: the same command goes on from there"
+        ) from None
     if output is not None:
         found.save(output)
     draw(lambda axes: found.plot(what.value, plot_epsilon, axes), plot, 6, 4.5)
-    _tell(quiet, [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()], [output, plot])
+    conclude(
+        "market search",
+        found.facts(),
+        [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()],
+        found.notes,
+        [output, plot],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )
 
 
 def _bounds(text: str) -> Any:
@@ -410,16 +465,6 @@ def _bounds(text: str) -> Any:
         return text
     try:
         low, high = number_list("--bounds", text)
-    except (InputError, ValueError):
-        raise InputError(f"--bounds must be validation, data, or two numbers LOW,HIGH; got {text!r}") from None
+    except ValueError:  # of the numbers, or of how many there are
+        raise UsageError(f"--bounds must be validation, data, or two numbers LOW,HIGH; got {text!r}") from None
     return low, high
-
-
-def _tell(quiet: bool, told: list[str], written: list[Path | None]) -> None:
-    if quiet:
-        return
-    for text in told:
-        typer.echo(text)
-    for path in written:
-        if path is not None:
-            typer.echo(f"Written: {path}")

@@ -1,21 +1,33 @@
-"""What the commands share: choices, names of columns, reading the user's data, refusing to write over it."""
+"""What the commands share: choices, reading the user's data, refusing to write over it, and how each one ends.
+
+Every command begins with :func:`check_conditions` and ends with :func:`conclude`, so that ``--json``, ``--fail-if`` and
+``--quiet`` mean the same everywhere.
+"""
 
 import csv
+import json
+import math
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
+from datassay._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.axes import Axes
 
     from datassay.data import Table
     from datassay.privacy import Ledger
+    from datassay.results import Fact
 
 
 class Metric(StrEnum):
@@ -49,7 +61,6 @@ class Scale(StrEnum):
     NONE = "none"
 
 
-# Options that mean the same in every command.
 class Bound(StrEnum):
     """How many coalitions a promise takes."""
 
@@ -86,7 +97,7 @@ def make_model(
 
         return StableLogisticRegression(1.0 if kappa is None else kappa, 1.0 if lam is None else lam)
     if kappa is not None or lam is not None:
-        raise InputError(f"--kappa and --lam are those of stable-logistic-regression, not of {name.value}")
+        raise UsageError(f"--kappa and --lam are those of stable-logistic-regression, not of {name.value}")
     if name is Model.LOGISTIC_REGRESSION:
         from sklearn.linear_model import LogisticRegression
 
@@ -118,6 +129,45 @@ def make_model(
     return RandomForestClassifier() if name is Model.RANDOM_FOREST else HistGradientBoostingClassifier()
 
 
+def complete_dataset(incomplete: str) -> list[str]:
+    """What an argument may become that is a data set by name."""
+    from datassay.data import list_datasets
+
+    return [info.name for info in list_datasets() if info.name.startswith(incomplete)]
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """What an argument may become that is a data set by name, or a file that can be read."""
+    return [*complete_dataset(incomplete), *complete_file(incomplete)]
+
+
+def complete_file(incomplete: str) -> list[str]:
+    """What an argument may become that is a file to read: such files, and folders on the way there."""
+    begun = incomplete.rpartition("/")[2]
+    before = incomplete.removesuffix(begun)
+    try:
+        here = sorted(Path(before or ".").iterdir())
+    except OSError:  # a folder that is not there, or not ours to look into
+        return []
+    found = []
+    for file in here:
+        if file.name.startswith(begun) and (begun or not file.name.startswith(".")):
+            if file.is_dir():
+                found.append(f"{before}{file.name}/")
+            elif file.name.lower().endswith(COMPLETED):
+                found.append(f"{before}{file.name}")
+    return found
+
+
+COMPLETED: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
+
+# Arguments and options that mean the same in every command.
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A CSV or Parquet file, or the name of a data set (datassay datasets).", autocompletion=complete_data
+    ),
+]
 LabelOption = Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")]
 IgnoreOption = Annotated[
     str, typer.Option(help="Columns not to use, separated by commas (a name with a comma in double quotes).")
@@ -129,19 +179,163 @@ TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
 MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object (facts, notes, files written) in place of the summary.")
+]
+FailIfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help='Exit with status 1 if a fact of --json is so: NAME OP NUMBER, such as "records < 100". May be repeated.',
+    ),
+]
+
+_COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+# A name may hold anything, operators too: what counts is the last operator, which a number must follow.
+_CONDITION: Final = re.compile(rf"(.*\S)\s*({'|'.join(_COMPARISONS)})\s*([^\s<>=!]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must not be so: the fact of this name compared with a number."""
+
+    text: str
+    name: str
+    comparison: str
+    number: float
+
+    def holds(self, found: float) -> bool:
+        """Whether it is so of this number."""
+        return _COMPARISONS[self.comparison](found, self.number)
+
+
+def check_conditions(fail_if: list[str] | None) -> list[Condition]:
+    """The conditions of ``--fail-if``; one that cannot be read is refused, before any work."""
+    found = []
+    for given in fail_if or []:
+        text = given.strip()
+        parts = _CONDITION.fullmatch(text)
+        try:
+            number = float(parts[3]) if parts else math.nan
+        except ValueError:
+            number = math.nan
+        if parts is None or not math.isfinite(number):
+            raise UsageError(
+                f"--fail-if takes NAME OP NUMBER with an OP of >, >=, <, <=, == and !=, such as 'records < 100'; got "
+                f"{given!r}"
+            )
+        found.append(Condition(text, parts[1], parts[2], number))
+    return found
+
+
+def conclude(
+    command: str,
+    facts: "Mapping[str, Fact]",
+    told: Sequence[str],
+    notes: Sequence[str],
+    written: Sequence[Path | None],
+    *,
+    quiet: bool,
+    as_json: bool,
+    conditions: Sequence[Condition],
+) -> None:
+    """Say what came out, in words or as JSON, and end with status 1 if a condition of ``--fail-if`` holds.
+
+    ``told`` are texts for a person. A note that one of them tells already is not repeated; in JSON all are listed.
+    """
+    from datassay.results import as_facts
+
+    plain, notes = as_facts(facts), list(dict.fromkeys(notes))
+    files = [str(path) for path in written if path is not None]
+    if as_json:
+        shown = {"command": command, "version": __version__, "facts": plain, "notes": notes, "written": files}
+        text = json.dumps(shown, ensure_ascii=False, allow_nan=False, indent=1)
+        # Bytes, so that it is UTF-8 whatever the terminal's encoding is. A file name that is no text is escaped.
+        typer.echo(text.encode("utf-8", "backslashreplace"))
+    elif not quiet:
+        for text in told:
+            typer.echo(text)
+        for note in notes:
+            if not any(f"Note: {note}" in text for text in told):
+                typer.echo(f"Note: {note}")
+        for file in files:
+            typer.echo(f"Written: {file}")
+    _judge(plain, conditions)
+
+
+def _judge(facts: "Mapping[str, Fact]", conditions: Sequence[Condition]) -> None:
+    """Say which conditions hold, and end with status 1 if any does; a name that is no fact is a mistake of the call."""
+    from datassay import _checks
+
+    known = {name.strip(): fact for name, fact in facts.items()}
+    for condition in conditions:
+        if condition.name not in known:
+            close = _checks.closest(condition.name, known)
+            hint = f"did you mean {close!r}? There" if close else "there"
+            raise UsageError(
+                f"--fail-if {condition.text!r}: there is no fact {condition.name!r} here; {hint} are "
+                f"{_checks.listed(known, 60)}"
+            )
+        if isinstance(known[condition.name], str):
+            raise UsageError(
+                f"--fail-if {condition.text!r}: {condition.name} is {known[condition.name]!r}, which is no number"
+            )
+    failed = False
+    for condition in conditions:
+        fact = known[condition.name]
+        assert not isinstance(fact, str)
+        if fact is None:
+            complain(f"--fail-if {condition.text!r}: {condition.name} is not known, so it cannot be ruled out")
+        elif condition.holds(fact):
+            complain(f"--fail-if {condition.text!r} holds: {condition.name} is {str(fact).lower()}")
+        else:
+            continue
+        failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def complain(message: str) -> None:
+    """One line on standard error, red where that is wanted."""
+    # typer leaves NO_COLOR (https://no-color.org) to whoever calls it.
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    line = " ".join(f"datassay: {message}".split())
+    typer.secho(line, fg="red" if coloured else None, err=True)
+
+
+def shows_progress(quiet: bool) -> bool:
+    """Whether somebody is there to look at a progress bar."""
+    return not quiet and sys.stderr.isatty()
+
+
+def as_text(*shown: object) -> str:
+    """Tables of rich as plain text: as wide as the terminal, or, where it goes to a file or a pipe, as they are."""
+    import io
+
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 10_000
+    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False)
+    for part in shown:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def check_applies(method: StrEnum, given: dict[str, Any], allowed: set[str]) -> None:
     """Refuse an option that was given and means nothing to the method."""
     for name, option in given.items():
         if option is not None and name not in allowed:
-            raise InputError(f"--{name.replace('_', '-')} does not apply to {method.value}")
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to {method.value}")
 
 
 def check_jobs(jobs: int) -> None:
     """Refuse a number of threads that is none."""
     if jobs != -1 and jobs < 1:
-        raise InputError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+        raise UsageError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
 
 
 def reading_options(ignore: str, categorical: str, text: Text, missing: Missing, scale: Scale) -> dict[str, Any]:
@@ -182,9 +376,9 @@ def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> Non
         if path is None:
             continue
         if path.resolve() in inputs:
-            raise InputError(f"{path} is an input; writing there would overwrite your data")
+            raise UsageError(f"{path} is an input; writing there would overwrite your data")
         if path.resolve() in places:
-            raise InputError(f"{path} is named twice; every file to write needs a name of its own")
+            raise UsageError(f"{path} is named twice; every file to write needs a name of its own")
         places.add(path.resolve())
 
 
@@ -215,7 +409,7 @@ def load_table(source: str, label: str | None, id: str | None, reading: dict[str
     else:
         table = load_dataset(source, label, id, **reading)
     if table.label is None:
-        raise InputError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
+        raise UsageError(f"name the column to predict with --label; {table.name} has {', '.join(table.columns)}")
     return table
 
 
@@ -233,10 +427,10 @@ def public_tables(
     from datassay.data import column_names, missing_column, read_table
 
     if validation is not None and split is not None:
-        raise InputError("--validation and --split cannot go together: one of them holds the public records")
+        raise UsageError("--validation and --split cannot go together: one of them holds the public records")
     if validation is None:
         if split is None:
-            raise InputError("name the public validation records with --validation FILE, or try it with --split 0.9")
+            raise UsageError("name the public validation records with --validation FILE, or try it with --split 0.9")
         _checks.number("--split", split, above=0, below=1)
         private, public = load_table(data, label, id, reading).split(split, seed=seed)
         return private, public
@@ -259,11 +453,11 @@ def open_ledger(
 
     if path is None:
         if epsilon is not None or delta is not None:
-            raise InputError("a budget is that of a ledger: name it with --ledger")
+            raise UsageError("a budget is that of a ledger: name it with --ledger")
         return None
     if not path.exists():
         if epsilon is None:
-            raise InputError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
+            raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
         return Ledger(path, epsilon, promised if delta is None else delta, neighbours)
     return Ledger(path, epsilon, delta, neighbours)
 
@@ -274,7 +468,7 @@ def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
         return kind(text)
     except ValueError:
         whole = "a whole number" if kind is int else "a number"
-        raise InputError(f"{option} must be {whole} or 'auto', got {text!r}") from None
+        raise UsageError(f"{option} must be {whole} or 'auto', got {text!r}") from None
 
 
 def number_list(option: str, text: str) -> list[float]:
@@ -282,4 +476,4 @@ def number_list(option: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise InputError(f"{option} must be numbers separated by commas, got {text!r}") from None
+        raise UsageError(f"{option} must be numbers separated by commas, got {text!r}") from None

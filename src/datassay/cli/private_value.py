@@ -1,18 +1,19 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     Bound,
     CategoricalOption,
+    FailIfOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     MemoryOption,
     Metric,
@@ -23,31 +24,22 @@ from datassay.cli.options import (
     TextOption,
     as_number,
     check_applies,
+    check_conditions,
     check_jobs,
     check_written,
+    complete_data,
+    conclude,
     draw,
     make_model,
     open_ledger,
     public_tables,
     reading_options,
+    shows_progress,
 )
 
 if TYPE_CHECKING:
     from datassay.data import Table
     from datassay.privacy import PrivateValues
-
-EXAMPLES = """
-Examples:
-
-  datassay private-value people.csv --validation public.csv --label income --id person --epsilon 0.5 -o operator.parquet
-
-  datassay private-value people.csv --validation public.csv --label income --id person --ledger market.ledger \
---budget-epsilon 2 --budget-delta 1e-5 --owners owners/
-
-  datassay private-value census --split 0.9
-
-  datassay private-value people.csv --validation public.csv --label income --method layered-shapley --at-least 0.5
-"""
 
 
 class Method(StrEnum):
@@ -90,7 +82,12 @@ LAYERED = "For layered-shapley"
 
 
 def private_value(
-    data: Annotated[str, typer.Argument(help="The private records: a CSV or Parquet file, or the name of a data set.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="The private records: a CSV or Parquet file, or the name of a data set.", autocompletion=complete_data
+        ),
+    ],
     label: LabelOption = None,
     validation: Annotated[
         Path | None, typer.Option(help="PUBLIC file of validation records, no part of DATA, with the same columns.")
@@ -190,10 +187,28 @@ def private_value(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
-    """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy."""
+    """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy.
+
+    The validation records must be public. What is told to one owner says next to nothing of any other; --ledger keeps
+    account of what all releases together give away.
+
+    Examples:
+      datassay private-value people.csv --validation public.csv --label income --id person --epsilon 0.5 -o \
+operator.parquet
+
+      datassay private-value people.csv --validation public.csv --label income --id person --ledger market.ledger \
+--budget-epsilon 2 --budget-delta 1e-5 --owners owners/
+
+      datassay private-value census --split 0.9
+
+      datassay private-value people.csv --validation public.csv --label income --method layered-shapley --at-least 0.5
+    """
     from datassay import results
 
+    conditions = check_conditions(fail_if)
     if owners is not None:
         results.check_new_folder(owners)
     public_files = [None if path is None else str(path) for path in (validation, pilot)]
@@ -202,7 +217,7 @@ def private_value(
     kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
     reading = reading_options(ignore, categorical, text, missing, scale)
     private, public = public_tables(data, validation, split, seed, label, id, reading)
-    run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": not quiet and sys.stderr.isatty()}
+    run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": shows_progress(quiet)}
     given = {
         "tau": tau, "release": release, "geometry": geometry or None, "classes": classes, "k": k, "kappa": kappa,
         "lam": lam, "alpha": alpha, "beta": beta, "bound": bound, "design": design, "noise": noise,
@@ -219,7 +234,7 @@ def private_value(
             )
         else:
             values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
-    except InputError:
+    except BaseException:
         if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
             book.path.unlink(missing_ok=True)
         raise
@@ -228,23 +243,25 @@ def private_value(
     if owners is not None:
         values.save_owners(owners, progress=bool(run["progress"]))
     draw(values.plot, plot)
-    if quiet:
-        return
-    typer.echo(f"Public: {len(public):,} validation records of {public.name}.")
-    typer.echo(values.summary())
+    facts, said = values.facts(), [f"Public: {len(public):,} validation records of {public.name}.", values.summary()]
     if book is not None:
-        typer.echo(
+        facts |= book.facts()
+        said.append(
             f"Ledger {book.path}: ε = {book.spent():.4g} of {book.epsilon:g} spent at δ = {book.delta:g} "
             f"({book.neighbours})."
         )
     else:
-        typer.echo("No ledger was asked (--ledger): whoever releases again must add up the costs by themselves.")
-    for written in (output, owners, plot):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-
-
-private_value.__doc__ = f"{private_value.__doc__}\n{EXAMPLES}"
+        said.append("No ledger was asked (--ledger): whoever releases again must add up the costs by themselves.")
+    conclude(
+        "private-value",
+        facts,
+        said,
+        values.notes,
+        [output, owners, plot],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )
 
 
 APPLIES = {
@@ -303,11 +320,11 @@ def _run_layered(
 
     check_applies(Method.LAYERED_SHAPLEY, given, APPLIES[Method.LAYERED_SHAPLEY])
     if metric is not None:
-        raise InputError("--metric does not apply to layered-shapley")
+        raise UsageError("--metric does not apply to layered-shapley")
     if promise["neighbours"] != "replace":
-        raise InputError("layered-shapley promises its ε for one record replaced: --neighbours replace")
+        raise UsageError("layered-shapley promises its ε for one record replaced: --neighbours replace")
     if promise["sampling"] != 1:
-        raise InputError("--sampling does not apply to layered-shapley")
+        raise UsageError("--sampling does not apply to layered-shapley")
     model = make_model(None, given["kappa"], given["lam"], stable_by_default=True)
     arguments: dict[str, Any] = {"epsilon": promise["epsilon"], "n_jobs": run["n_jobs"], "seed": run["seed"]}
     for name in ("alpha", "beta", "bound", "noise", "constants"):

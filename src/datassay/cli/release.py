@@ -1,41 +1,36 @@
 """``datassay release``: which version of a table may leave, and what does it cost?"""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    DataArgument,
+    FailIfOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     QuietOption,
     Text,
     TextOption,
+    check_conditions,
     check_jobs,
     check_written,
     column_list,
+    conclude,
     draw,
     load_table,
+    shows_progress,
 )
 from datassay.cli.risk import Weighing
 
-EXAMPLES = """
-Examples:
-
-  datassay release people.csv --label income --strategies k=2,k=8,k=32,remove=0.25,copula -o comparison.csv
-
-  datassay release people.csv --label income --id person --strategies keep,k=8 --write k=8 --to released.csv
-
-  datassay release people.csv --label income --alike age,zip,sex --sensitive illness --l 2 --strategies k=5,k=20
-"""
-
 
 def release(
-    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    data: DataArgument,
     label: LabelOption = None,
     strategies: Annotated[
         str,
@@ -82,18 +77,28 @@ def release(
     plot_risks: Annotated[Path | None, typer.Option(help="Draw the risk of people as boxes: .svg, .png, .pdf.")] = None,
     jobs: JobsOption = -1,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Strategies side by side: the risk that each leaves, how like the original it is, what can be learned from it.
 
     The table is split 70 : 15 : 15; strategies are applied to the 70, value-guided ones look at the first 15, and
     utility is measured on the last. The strategy you then choose is applied to the whole table with --write and --to.
+
+    Examples:
+      datassay release people.csv --label income --strategies k=2,k=8,k=32,remove=0.25,copula -o comparison.csv
+
+      datassay release people.csv --label income --id person --strategies keep,k=8 --write k=8 --to released.csv
+
+      datassay release people.csv --label income --alike age,zip,sex --sensitive illness --l 2 --strategies k=5,k=20
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_written([output, to], [plot, plot_risks], [], [data])
     check_jobs(jobs)
     if (write is None) != (to is None):
-        raise InputError("--write names the strategy and --to the file: give both")
+        raise UsageError("--write names the strategy and --to the file: give both")
     reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text.value}
     table = load_table(data, label, id, reading)
     options: dict[str, Any] = {
@@ -117,7 +122,7 @@ def release(
         scenarios=scenarios.value,
         permutations=permutations,
         n_jobs=jobs,
-        progress=not quiet and sys.stderr.isatty(),
+        progress=shows_progress(quiet),
     )
     made = None if write is None else da.release.make_release(strategy(write), table, k=k, seed=seed)
     if output is not None:
@@ -126,16 +131,18 @@ def release(
     draw(found.plot_risks, plot_risks, 7, 0.4 * len(found) + 1.2)
     if made is not None and to is not None:
         made.save(to, ids=with_ids)
-    if quiet:
-        return
-    typer.echo(found.summary())
+    said = [found.summary()]
     if individuals:
-        typer.echo("\nWhat each strategy does to people, by their value:")
+        said.append("\nWhat each strategy does to people, by their value:")
         for name, numbers in found.individuals().items():
-            typer.echo(f"  {name}: " + ", ".join(f"{what} {number:.3g}" for what, number in numbers.items()))
-    for written in (output, to, plot, plot_risks):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-
-
-release.__doc__ = f"{release.__doc__}\n{EXAMPLES}"
+            said.append(f"  {name}: " + ", ".join(f"{what} {number:.3g}" for what, number in numbers.items()))
+    conclude(
+        "release",
+        found.facts(),
+        said,
+        [*found.notes, *(() if made is None else made.notes)],
+        [output, to, plot, plot_risks],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )

@@ -2,50 +2,103 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datassay._errors import InputError
-from datassay.cli.options import draw
+from datassay._errors import InputError, UsageError
+from datassay.cli.options import (
+    FailIfOption,
+    JsonOption,
+    QuietOption,
+    as_text,
+    check_conditions,
+    check_written,
+    conclude,
+    draw,
+)
+
+if TYPE_CHECKING:
+    from datassay.evaluate import Reproduction
+
+
+def _complete(incomplete: str) -> list[str]:
+    from datassay.evaluate import list_reproductions
+
+    return [name for name in list_reproductions() if name.startswith(incomplete)]
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="What to reproduce; without it, list what there is.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="What to reproduce; without it, list what there is.", autocompletion=_complete),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the Parquet files; DATASSAY_DATA if left out.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw it, where there is a figure: .svg, .png or .pdf.")] = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Redo a published table and put our numbers beside the published ones.
 
-    Exit status 1 means that they do not agree.
+    Exit code 1 means that they do not agree.
 
     Examples:
       datassay reproduce
 
       datassay reproduce tknn-detection --data path/to/folder
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from datassay.data import FOLDER_VARIABLE
     from datassay.evaluate import list_reproductions
     from datassay.evaluate import reproduce as redo
-    from datassay.results import check_figure
 
-    if figure is not None:
-        check_figure(figure)
-    console = Console()
-    if name is None:
-        listing = Table("name", "what it redoes", box=None)
-        for key, title in list_reproductions().items():
-            listing.add_row(key, title)
-        console.print(listing)
-        return
+    conditions = check_conditions(fail_if)
+    check_written([], [figure], [], [])
     if data is not None:
         if not data.is_dir():
             raise InputError(f"--data {str(data)!r} is not a folder")
         os.environ[FOLDER_VARIABLE] = str(data)
+    if name is None:
+        if figure is not None:
+            raise UsageError("name what to draw, such as: datassay reproduce tknn-detection --figure f.svg")
+        known = list_reproductions()
+        conclude(
+            "reproduce",
+            {"reproductions": len(known)} | {f"title.{key}": title for key, title in known.items()},
+            [_listing(known)],
+            [],
+            [],
+            quiet=quiet,
+            as_json=as_json,
+            conditions=conditions,
+        )
+        return
     result = redo(name)
+    notes = []
+    if figure is not None and result.draw is None:
+        notes.append(f"there is no figure of {name}; nothing was drawn")
+        figure = None
+    elif result.draw is not None:
+        draw(result.draw, figure)
+    said = [_beside(result), f"{result.finding}."]
+    conclude("reproduce", result.facts(), said, notes, [figure], quiet=quiet, as_json=as_json, conditions=conditions)
+    if not result.holds:
+        raise typer.Exit(1)
+
+
+def _listing(known: dict[str, str]) -> str:
+    from rich.table import Table
+
+    listing = Table("name", "what it redoes", box=None)
+    for key, title in known.items():
+        listing.add_row(key, title)
+    return as_text(listing)
+
+
+def _beside(result: "Reproduction") -> str:
+    """Our numbers beside the published ones."""
+    from rich.table import Table
+
     table = Table(title=result.title, title_justify="left")
     compared = any(cell.published is not None for cell in result.cells)
     for heading in ("", "", *(("published",) if compared else ()), "ours", ""):
@@ -55,12 +108,4 @@ def reproduce(
         published = () if not compared else ("" if cell.published is None else f"{cell.published:.3f}{spread}",)
         mark = "" if cell.published is None or not cell.judged else ("agrees" if cell.agrees() else "differs")
         table.add_row(cell.row, cell.column, *published, f"{cell.ours:.4g}", mark)
-    console.print(table)
-    console.print(f"{result.finding}.")
-    if figure is not None and result.draw is None:
-        console.print(f"There is no figure of {name}; nothing was drawn.")
-    elif figure is not None and result.draw is not None:
-        draw(result.draw, figure)
-        console.print(f"Written: {figure}")
-    if not result.holds:
-        raise typer.Exit(1)
+    return as_text(table)

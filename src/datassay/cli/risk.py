@@ -1,32 +1,27 @@
 """``datassay risk``: who can be found in what was released, and what gives them away."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    FailIfOption,
     JobsOption,
+    JsonOption,
     QuietOption,
+    check_conditions,
     check_jobs,
     check_written,
     column_list,
+    complete_file,
+    conclude,
     draw,
+    shows_progress,
 )
-
-EXAMPLES = """
-Examples:
-
-  datassay risk original.csv released.csv --id person -o risk.parquet --plot risk.svg
-
-  datassay risk original.csv synthetic.csv --synthetic --known neighbour=age,sex --known marketer=zip,income
-
-  datassay risk original.csv released.csv --query "age = 34 AND zip = '27601'"
-"""
 
 
 class Weighing(StrEnum):
@@ -37,8 +32,12 @@ class Weighing(StrEnum):
 
 
 def risk(
-    original: Annotated[str, typer.Argument(help="The original table: a CSV or Parquet file.")],
-    released: Annotated[str, typer.Argument(help="What is released of it: a CSV or Parquet file.")],
+    original: Annotated[
+        str, typer.Argument(help="The original table: a CSV or Parquet file.", autocompletion=complete_file)
+    ],
+    released: Annotated[
+        str, typer.Argument(help="What is released of it: a CSV or Parquet file.", autocompletion=complete_file)
+    ],
     columns: Annotated[
         str, typer.Option("--columns", "-c", help="Attributes, separated by commas; all if left out.")
     ] = "",
@@ -74,18 +73,28 @@ def risk(
     top: Annotated[int, typer.Option(help="How many people to list.", min=0)] = 5,
     jobs: JobsOption = -1,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """How likely it is that people are found in a release: linkability, information gain, risk; beside guessing.
 
     An attacker who knows some attributes of a person singles out the nearest released records; the risk says how
     linkable these are to the person and how much they tell of the rest, on average over what attackers may know.
+
+    Examples:
+      datassay risk original.csv released.csv --id person -o risk.parquet --plot risk.svg
+
+      datassay risk original.csv synthetic.csv --synthetic --known neighbour=age,sex --known marketer=zip,income
+
+      datassay risk original.csv released.csv --query "age = 34 AND zip = '27601'"
     """
     import datassay as da
 
+    conditions = check_conditions(fail_if)
     check_written([output, shapley_output], [plot, plot_shapley], [], [original, released, control])
     check_jobs(jobs)
     if known and scenarios is not Weighing.UNIFORM:
-        raise InputError("--known names the scenarios: leave out --scenarios")
+        raise UsageError("--known names the scenarios: leave out --scenarios")
     words = column_list(categorical)
     here = da.read_table(original, id=id, categorical=words, text="categorical")
     there = da.read_table(released, id=None if synthetic else id, like=here, text="categorical")
@@ -94,7 +103,7 @@ def risk(
     }  # fmt: skip
     run: dict[str, Any] = {
         **common, "people": people, "permutations": permutations, "seed": seed, "n_jobs": jobs,
-        "progress": not quiet and sys.stderr.isatty(),
+        "progress": shows_progress(quiet),
     }  # fmt: skip
     found = da.reidentification_risk(
         here,
@@ -113,18 +122,20 @@ def risk(
         if shapley_output is not None:
             values.save(shapley_output)
         draw(values.plot, plot_shapley, 7, 0.35 * len(values.columns) + 1.2)
-    if quiet:
-        return
-    typer.echo(found.summary(top))
+    facts, said, notes = found.facts(), [found.summary(top)], list(found.notes)
     for told in (values, asked):
         if told is not None:
-            typer.echo(f"\n{told.summary()}")
-    for written in (output, shapley_output, plot, plot_shapley):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-
-
-risk.__doc__ = f"{risk.__doc__}\n{EXAMPLES}"
+            facts, said, notes = told.facts() | facts, [*said, f"\n{told.summary()}"], [*notes, *told.notes]
+    conclude(
+        "risk",
+        facts,
+        said,
+        notes,
+        [output, shapley_output, plot, plot_shapley],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )
 
 
 def _named(given: list[str]) -> dict[str, list[str]]:
@@ -133,6 +144,6 @@ def _named(given: list[str]) -> dict[str, list[str]]:
     for text in given:
         name, equals, attributes = text.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"--known takes NAME=ATTRIBUTES, such as neighbour=age,sex; got {text!r}")
+            raise UsageError(f"--known takes NAME=ATTRIBUTES, such as neighbour=age,sex; got {text!r}")
         found[name.strip()] = column_list(attributes)
     return found

@@ -1,6 +1,5 @@
 """``datassay unique``: which attributes identify people, whom, and what coarsening them would change."""
 
-import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -8,24 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    DataArgument,
+    FailIfOption,
     JobsOption,
+    JsonOption,
     QuietOption,
+    check_conditions,
     check_jobs,
+    check_written,
     column_list,
+    conclude,
     draw,
-    refuse_inputs,
+    shows_progress,
 )
-
-EXAMPLES = """
-Examples:
-
-  datassay unique people.csv --columns zip,race,age --by county --coarsen age=5 -o unique.parquet
-
-  datassay unique voters --coarsen zip=county --key --pairs --plot people.svg
-"""
 
 
 class Missing(StrEnum):
@@ -36,7 +33,7 @@ class Missing(StrEnum):
 
 
 def unique(
-    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    data: DataArgument,
     columns: Annotated[
         str, typer.Option("--columns", "-c", help="Attributes, separated by commas; all columns if left out.")
     ] = "",
@@ -85,35 +82,38 @@ def unique(
     jobs: JobsOption = -1,
     memory: Annotated[int, typer.Option(help="MiB to use; larger files are counted on disk.", min=64)] = 4096,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
     """Which attributes identify people: bits for each person, attribute and group, and what coarsening would change.
 
     An attribute's bits are its uniqueness Shapley value: what it adds on average, over all orders of revealing
     attributes, to log2 of how many people are ruled out. One bit halves the crowd a person can hide in.
+
+    Examples:
+      datassay unique people.csv --columns zip,race,age --by county --coarsen age=5 -o unique.parquet
+
+      datassay unique voters --coarsen zip=county --key --pairs --plot people.svg
     """
     import datassay as da
     from datassay import results
 
+    conditions = check_conditions(fail_if)
     grouping = _coarsenings("--by", by or [], plain=True)
-    if output is not None:
-        results.check_output(output)
     if tables is not None:
         results.check_new_folder(tables)
-    figures = (plot, plot_means, plot_by, plot_changes)
-    for figure in figures:
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([output, tables, *figures], [data])
+    figures = [plot, plot_means, plot_by, plot_changes]
+    check_written([output], figures, [tables], [data])
     check_jobs(jobs)
     if plot_by is not None and not grouping:
-        raise InputError("--plot-by needs --by: the column to group people by")
+        raise UsageError("--plot-by needs --by: the column to group people by")
     changed = _coarsenings("--coarsen", coarsen or [])
     if plot_changes is not None and not (changed or drop or key):
-        raise InputError("--plot-changes needs a change to look at: --coarsen, --drop or --key")
+        raise UsageError("--plot-changes needs a change to look at: --coarsen, --drop or --key")
     path = Path(data)
     if data in {info.name for info in da.list_datasets()} and not path.is_file():
         if id or categorical:
-            raise InputError(f"{data} is a data set and read already: leave out --id and --categorical")
+            raise UsageError(f"{data} is a data set and read already: leave out --id and --categorical")
         table: object = da.load_dataset(data, text="categorical")
         reading: dict[str, Any] = {}
     else:
@@ -132,7 +132,7 @@ def unique(
         seed=seed,
         n_jobs=jobs,
         memory=memory * 2**20,
-        progress=not quiet and sys.stderr.isatty(),
+        progress=shows_progress(quiet),
         **reading,
     )
     grouped = {name: found.by(name, how) for name, how in grouping.items()}
@@ -152,19 +152,22 @@ def unique(
         draw(first.plot, plot_by, 8, 0.32 * min(len(first), 30) + 1.6)
     if changes is not None:
         draw(changes.plot, plot_changes, 8, 0.32 * len(changes) + 1.6)
-    if quiet:
-        return
-    typer.echo(found.summary(top))
-    typer.echo(f"\n{replace(groups, notes=()).summary(0)}")
+    facts = found.facts() | groups.facts()
+    said = [found.summary(top), f"\n{replace(groups, notes=()).summary(0)}"]
     for told in shown.values():
+        facts |= told.facts()
         notes = tuple(note for note in told.notes if note not in found.notes)
-        typer.echo(f"\n{replace(told, notes=notes).summary(20)}")
-    for written in (output, tables, *figures):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-
-
-unique.__doc__ = f"{unique.__doc__}\n{EXAMPLES}"
+        said.append(f"\n{replace(told, notes=notes).summary(20)}")
+    conclude(
+        "unique",
+        facts,
+        said,
+        [note for one in (found, groups, *shown.values()) for note in one.notes],
+        [output, tables, *figures],
+        quiet=quiet,
+        as_json=as_json,
+        conditions=conditions,
+    )
 
 
 def _coarsenings(option: str, given: list[str], plain: bool = False) -> dict[str, Any]:
@@ -175,9 +178,9 @@ def _coarsenings(option: str, given: list[str], plain: bool = False) -> dict[str
         if not equals and plain:
             name = how
         elif not equals or not name:
-            raise InputError(f"{option} takes ATTRIBUTE=HOW, such as age=5 or zip=county; got {text!r}")
+            raise UsageError(f"{option} takes ATTRIBUTE=HOW, such as age=5 or zip=county; got {text!r}")
         if name in found:
-            raise InputError(f"{option} names {name!r} twice")
+            raise UsageError(f"{option} names {name!r} twice")
         found[name] = _how(how) if equals else "as it is"
     return found
 

@@ -1,18 +1,20 @@
 """``datassay value``: what every record of a table is worth."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     Bound,
     CategoricalOption,
+    DataArgument,
+    FailIfOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     MemoryOption,
     Metric,
@@ -24,13 +26,16 @@ from datassay.cli.options import (
     TextOption,
     as_number,
     check_applies,
+    check_conditions,
     check_jobs,
     check_written,
     column_list,
+    conclude,
     draw,
     load_table,
     make_model,
     reading_options,
+    shows_progress,
 )
 
 if TYPE_CHECKING:
@@ -40,21 +45,6 @@ if TYPE_CHECKING:
     from datassay.data import Table
     from datassay.results import Values
     from datassay.value import Estimate, Tuning
-
-EXAMPLES = """
-Examples:
-
-  datassay value train.csv --validation val.csv --label y -o values.parquet
-
-  datassay value people.csv --label income --id person --split 0.8 --method tknn-shapley --tau auto
-
-  datassay value census --truth label_error
-
-  datassay value train.csv --validation val.csv --label y --method data-shapley --model logistic-regression
-
-  datassay value sales.csv --label churn --split 0.7 --method data-shapley --model random-forest --group-by owner \
---max-seconds 600 --cache sales.utilities -o owners.parquet
-"""
 
 
 class Method(StrEnum):
@@ -104,7 +94,7 @@ FITS = "Methods that fit a model (data-shapley and those after it)"
 
 
 def value(
-    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or the name of a data set (datassay datasets).")],
+    data: DataArgument,
     label: LabelOption = None,
     validation: Annotated[Path | None, typer.Option(help="File of validation records, with the same columns.")] = None,
     split: Annotated[
@@ -242,22 +232,51 @@ def value(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    fail_if: FailIfOption = None,
 ) -> None:
-    """Tell what every record is worth: read a table, value its records, write and summarise the values."""
+    """Tell what every record is worth: read a table, value its records, write and summarise the values.
+
+    A record is worth what it adds to the score of a model on validation records: by k-NN Shapley values, or as --method
+    says.
+
+    Examples:
+      datassay value train.csv --validation val.csv --label y -o values.parquet
+
+      datassay value people.csv --label income --id person --split 0.8 --method tknn-shapley --tau auto
+
+      datassay value census --truth label_error
+
+      datassay value train.csv --validation val.csv --label y --method data-shapley --model logistic-regression
+
+      datassay value sales.csv --label churn --split 0.7 --method data-shapley --model random-forest --group-by \
+owner --max-seconds 600 --cache sales.utilities -o owners.parquet
+    """
     from dataclasses import replace
 
     from datassay import _checks, results
     from datassay.data import column_names, read_table
     from datassay.evaluate import detect_errors
 
+    conditions = check_conditions(fail_if)
     check_written(
         [output], [plot, convergence], [design, cache], [data, None if validation is None else str(validation)]
     )
     if validation is not None and split is not None:
-        raise InputError("--validation and --split cannot go together: one of them holds the validation records")
+        raise UsageError("--validation and --split cannot go together: one of them holds the validation records")
     check_jobs(jobs)
     if balance is not None:
         _checks.number("--balance", balance, above=0)
+    given: dict[str, Any] = {
+        "k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "variant": variant,
+        "tolerance": tolerance, "model": model, "scoring": scoring, "group_by": group_by,
+        "max_coalitions": max_coalitions, "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling,
+        "truncation": truncation, "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design,
+        "kappa": kappa, "lam": lam, "cache": cache, "convergence": convergence,
+    }  # fmt: skip
+    check_applies(method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric"})
+    if truth is not None and group_by is not None:
+        raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     aside = column_list(ignore)
     beside: list[str] = []
     if validation is not None and validation.is_file() and Path(data).is_file():
@@ -266,8 +285,6 @@ def value(
         aside = [name for name in aside if name in known or name not in beside]
     reading = reading_options(ignore, categorical, text, missing, scale)
     reading["ignore"] = [*aside, *(name for name in (truth, group_by) if name is not None and name not in aside)]
-    if truth is not None and group_by is not None:
-        raise InputError("--truth is about records, and --group-by values owners: leave one of them out")
     train = load_table(data, label, id, reading)
     held_out: Table | None = None
     if validation is not None:
@@ -282,22 +299,7 @@ def value(
     else:
         how = f"Validated on the other records of {train.name}, each in turn."
     marked = None if truth is None else _marked(train, truth)
-    given: dict[str, Any] = {
-        "k": k,
-        "tau": tau,
-        "metric": metric,
-        "utility": utility,
-        "balance": balance,
-        "variant": variant,
-    }
-    given["tolerance"] = tolerance
-    given |= {
-        "model": model, "scoring": scoring, "group_by": group_by, "max_coalitions": max_coalitions,
-        "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling, "truncation": truncation,
-        "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design, "kappa": kappa, "lam": lam,
-        "cache": cache, "convergence": convergence,
-    }  # fmt: skip
-    run: dict[str, Any] = {"n_jobs": jobs, "progress": not quiet and sys.stderr.isatty()}
+    run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
     tuned: Tuning | None = None
     if method in BY_MODEL:
         values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
@@ -308,33 +310,35 @@ def value(
     if output is not None:
         values.save(output)
     draw(values.plot, plot)
-    if convergence is not None:
-        if getattr(values, "history", None) is None:
-            typer.echo(f"Not written: {convergence}, since exact values do not converge: there is nothing to draw.")
-            convergence = None
-        else:
-            draw(values.plot_convergence, convergence)  # type: ignore[attr-defined]
-    interrupted = getattr(values, "stopped", None) == "interrupted"
-    if quiet and interrupted:
-        raise typer.Exit(130)
-    if quiet:
-        return
+    notes = list(values.notes)
+    if convergence is not None and getattr(values, "history", None) is None:
+        notes.append(f"{convergence} was not written: exact values do not converge, and there is nothing to draw")
+        convergence = None
+    elif convergence is not None:
+        draw(values.plot_convergence, convergence)  # type: ignore[attr-defined]
+    facts, said = values.facts(), [how, values.summary(top)]
     if tuned is not None:
-        typer.echo(f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
-    typer.echo(how)
-    typer.echo(values.summary(top))
+        facts |= tuned.facts()
+        said.insert(0, f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
     if marked is not None:
         inverted = results.high_is_suspicious(values)
         found = detect_errors(-values.values if inverted else values, marked)
-        typer.echo(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
-    for written in (output, plot, convergence, design):
-        if written is not None:
-            typer.echo(f"Written: {written}")
-    if interrupted:
-        raise typer.Exit(130)
-
-
-value.__doc__ = f"{value.__doc__}\n{EXAMPLES}"
+        facts |= found.facts()
+        said.append(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
+    try:
+        conclude(
+            "value",
+            facts,
+            said,
+            notes,
+            [output, plot, convergence, design],
+            quiet=quiet,
+            as_json=as_json,
+            conditions=conditions,
+        )
+    finally:
+        if getattr(values, "stopped", None) == "interrupted":  # whatever was found in what there is
+            raise typer.Exit(130)
 
 
 def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
@@ -375,9 +379,8 @@ def _run(
     """Call the method with the options given, tuning k or tau where asked."""
     import datassay as da
 
-    check_applies(method, given, APPLIES[method] | {"metric"})
     if held_out is not None and method in SELF:
-        raise InputError(f"{method.value} values records for themselves: leave out --validation and --split")
+        raise UsageError(f"{method.value} values records for themselves: leave out --validation and --split")
     metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
     arguments: dict[str, Any] = {"metric": metric, **run}
     if "validation" in APPLIES[method]:
@@ -388,7 +391,7 @@ def _run(
     tuned: Tuning | None = None
     if method is Method.WAKA and given["tau"] is not None:
         if given["variant"] in (None, Variant.SIGNED):
-            raise InputError("--tau is the threshold of --variant removal and addition")
+            raise UsageError("--tau is the threshold of --variant removal and addition")
         arguments["tau"] = as_number("--tau", given["tau"], float)
     if method is Method.TKNN_SHAPLEY:
         if given["tau"] in (None, "auto"):
@@ -420,12 +423,11 @@ def _run_model(
     """Call a method that fits a model, with the options given."""
     import datassay as da
 
-    check_applies(method, given, BY_MODEL[method])
     if method is Method.DATA_OOB:
         if held_out is not None:
-            raise InputError("data-oob needs no validation records: leave out --validation and --split")
+            raise UsageError("data-oob needs no validation records: leave out --validation and --split")
     elif held_out is None:
-        raise InputError(
+        raise UsageError(
             f"{method.value} scores a model: name validation records with --validation, or use --split 0.8"
         )
     estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method is Method.LAYERED_SHAPLEY)
@@ -444,11 +446,7 @@ def _run_model(
         arguments["X_val"] = held_out
     if method is Method.LAYERED_SHAPLEY:
         _layered_arguments(arguments, estimator, train, given, quiet)
-    try:
-        values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
-    except KeyboardInterrupt as stop:
-        typer.secho(f"datassay: {stop if stop.args else 'interrupted'}", fg="red", err=True)
-        raise typer.Exit(130) from None
+    values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
     return values
 
 
@@ -466,7 +464,7 @@ def _layered_arguments(
     path = given["design"]
     if path is not None and path.exists():
         if promise or given["c"] is not None:
-            raise InputError(f"{path} holds a design already, with its own --alpha, --beta, --c and --bound")
+            raise UsageError(f"{path} holds a design already, with its own --alpha, --beta, --c and --bound")
         arguments["design"] = da.load_design(path)
     else:
         drawn = da.layered_design(n, c=assumed_c(estimator, given["c"]), seed=arguments["seed"], **promise)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.data import simulate
 from datassay.data.reading import read_table
 from datassay.data.table import Column, Missing, Scaling, Table
@@ -95,13 +95,13 @@ def load_dataset(
     """
     if name in _SIMULATED or name in _FROM_SKLEARN:
         if id is not None or categorical:
-            raise InputError(f"{name} is built in: its ids and column types are fixed")
+            raise UsageError(f"{name} is built in: its ids and column types are fixed")
         table = _built_in(name, n, seed)
         if label is not None:
             table = replace(table, label=label, carried=tuple(c for c in table.carried if c != label))
         return replace(table.set_aside(ignore), missing=missing, scale=scale)
     if n is not None or seed is not None:
-        raise InputError(f"{name!r} is not simulated and takes no n or seed")
+        raise UsageError(f"{name!r} is not simulated and takes no n or seed")
 
     def read(source: object, label: str | None) -> Table:
         return read_table(
@@ -136,7 +136,7 @@ def load_dataset(
 def _built_in(name: str, n: int | None, seed: int | None) -> Table:
     if name in _FROM_SKLEARN:
         if n is not None or seed is not None:
-            raise InputError(f"{name!r} is not simulated and takes no n or seed")
+            raise UsageError(f"{name!r} is not simulated and takes no n or seed")
         return _from_sklearn(name)
     given = {"n": n, "seed": seed}
     return _SIMULATED[name][1](**{key: number for key, number in given.items() if number is not None})
@@ -155,7 +155,7 @@ def _folder() -> Path | None:
         return None
     folder = Path(given)
     if not folder.is_dir():
-        raise InputError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
+        raise UsageError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
     return folder
 
 
@@ -189,9 +189,9 @@ def _from_openml(wanted: str) -> tuple[object, str | None]:
             warnings.simplefilter("ignore")  # of each try at reaching it
             bunch = fetch_openml(**which, as_frame=True, parser="auto")
     except (URLError, TimeoutError, ConnectionError) as error:
-        raise InputError(f"OpenML cannot be reached for {wanted!r}: {error}") from None
+        raise UnavailableError(f"OpenML cannot be reached for {wanted!r}: {error}") from None
     except ImportError as error:
-        raise InputError(f"reading OpenML needs pandas: pip install pandas ({error})") from None
+        raise UnavailableError(f"reading OpenML needs pandas: pip install pandas ({error})") from None
     except ValueError as error:
         raise InputError(f"OpenML has no data set {wanted!r}: {error}") from None
     return bunch.frame, (bunch.target_names[0] if bunch.target_names else None)

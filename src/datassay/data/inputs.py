@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.reading import as_ids, frame_index, is_missing
 from datassay.data.table import Table
@@ -59,27 +59,27 @@ def prepare(
     """
     read = as_targets if numeric else as_labels
     if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
-        raise InputError("X and X_val must both be Tables, or neither")
+        raise UsageError("X and X_val must both be Tables, or neither")
     if isinstance(X, Table):
         assert X_val is None or isinstance(X_val, Table)
         return _from_tables(X, y, X_val, y_val, ids, fitted_on, numeric)
     points, names, found_ids = _from_frame("X", X, None)
     points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
     if y is None:
-        raise InputError("y must be given: one label for each row of X")
+        raise UsageError("y must be given: one label for each row of X")
     _same_index("y", y, "X", X)
     _same_index("y_val", y_val, "X_val", X_val)
     labels = read("y", y)
     if X_val is None:
         if y_val is not None:
-            raise InputError(
+            raise UsageError(
                 'y_val is given without X_val (with metric="precomputed" the distances to the validation points are '
                 "X_val, and X is None)"
             )
         labels_val = labels
     else:
         if y_val is None:
-            raise InputError("y_val must be given: one label for each row of X_val")
+            raise UsageError("y_val must be given: one label for each row of X_val")
         labels_val = read("y_val", y_val)
     return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, (), None, numeric)
 
@@ -119,7 +119,7 @@ def _from_tables(
                 f"({_checks.listed(np.unique(labels))}); are they written differently?"
             )
     elif y_val is not None:
-        raise InputError("y_val is given without X_val")
+        raise UsageError("y_val is given without X_val")
     return _join(points, points_val, labels, labels_val, train.ids if ids is None else ids, notes, encoder, numeric)
 
 

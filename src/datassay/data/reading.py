@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.data.table import Column, Missing, Scaling, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def read_table(
         if column is not None and column not in present:
             raise InputError(f"{source}: {missing_column(column, present)}")
     if label is not None and label == id:
-        raise InputError(f"label and id are both {label!r}; they must be different columns")
+        raise UsageError(f"label and id are both {label!r}; they must be different columns")
     if arrow.num_rows == 0:
         raise InputError(f"{source} has no rows")
     ids = _ids(arrow, id, index, source)
@@ -209,7 +209,7 @@ def read_distinct(
     import duckdb
 
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"read_distinct takes the path of a file, got {type(path).__name__}")
+        raise UsageError(f"read_distinct takes the path of a file, got {type(path).__name__}")
     _checks.not_one_string("columns", columns)
     file = Path(path)
     _check_file(file)
@@ -218,11 +218,11 @@ def read_distinct(
     chosen = _chosen(present, file.name, columns, ())
     chosen = [name for name in present if name != weight] if chosen is None else chosen
     if not chosen:
-        raise InputError("columns names no column to count by")
+        raise UsageError("columns names no column to count by")
     if weight is not None and weight not in present:
         raise InputError(f"{file.name}: {missing_column(weight, present)}")
     if weight in chosen:
-        raise InputError(f"{weight!r} is the weight and cannot be one of the columns as well")
+        raise UsageError(f"{weight!r} is the weight and cannot be one of the columns as well")
     if count in chosen:
         raise InputError(f"there is a column {count!r} already; give the count another name")
     categories = [name for name in chosen if name in {*categorical, *categories}]
@@ -245,7 +245,7 @@ def read_distinct(
         try:
             arrow = connection.sql(query, params=parameters).to_arrow_table()
         except duckdb.OutOfMemoryException:
-            raise InputError(
+            raise UnavailableError(
                 f"the distinct rows of {file.name} do not fit into {memory // 2**20:,} MiB; allow more memory, or "
                 "choose fewer columns"
             ) from None
@@ -343,6 +343,8 @@ def _check_file(path: Path) -> None:
         raise InputError(f"there is no file {str(path)!r}")
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; name a file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{str(path)!r} cannot be read: permission denied")
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty: it has no header and no rows")
 
@@ -499,7 +501,7 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
     except (NarwhalsError, pa.ArrowException) as error:
         raise InputError(f"cannot read the table: {' '.join(' '.join(map(str, error.args)).split())}") from None
     except TypeError:
-        raise InputError(
+        raise UsageError(
             f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
         ) from None
 

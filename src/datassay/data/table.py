@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
-from datassay.results import FrameKind, make_frame, save_columns
+from datassay.results import Fact, FrameKind, as_facts, make_frame, save_columns
 
 Kind = Literal["numeric", "categorical"]
 Scaling = Literal["standard", "minmax", "none"]
@@ -162,7 +162,7 @@ class Table:
         for name in names:
             self._must_have(name)
             if name == self.label:
-                raise InputError(f"{name!r} is the label of {self.name} and cannot be set aside")
+                raise UsageError(f"{name!r} is the label of {self.name} and cannot be set aside")
         return replace(self, carried=(*self.carried, *(name for name in names if name not in self.carried)))
 
     def select(self, rows: NDArray[np.generic] | Sequence[int], name: str | None = None) -> "Table":
@@ -188,10 +188,10 @@ class Table:
         their order and ids.
         """
         if not shares:
-            raise InputError("split needs at least one share, such as 0.8")
+            raise UsageError("split needs at least one share, such as 0.8")
         parts = [_checks.number("share", share, above=0, at_most=1) for share in shares]
         if sum(parts) > 1 + 1e-9:
-            raise InputError(f"the shares {', '.join(f'{p:g}' for p in parts)} add up to more than 1")
+            raise UsageError(f"the shares {', '.join(f'{p:g}' for p in parts)} add up to more than 1")
         if sum(parts) < 1 - 1e-9:
             parts.append(1 - sum(parts))
         rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
@@ -220,6 +220,23 @@ class Table:
         while name in self.columns:
             name = f"row_{name}"
         return name
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``records``, ``columns``, ``features``, the ``label``, ``missing`` values in all; and ``missing.COLUMN``,
+        ``kind.COLUMN`` and, of a categorical one, how many ``values.COLUMN`` it has.
+        """
+        lacking = {name: int(column.missing.sum()) for name, column in self.columns.items()}
+        found: dict[str, object] = {
+            "records": len(self), "columns": len(self.columns), "features": len(self.features), "label": self.label,
+            "missing": sum(lacking.values()),
+        }  # fmt: skip
+        for name, column in self.columns.items():
+            found |= {f"kind.{name}": column.kind, f"missing.{name}": lacking[name]}
+            if column.categories is not None:
+                found[f"values.{name}"] = len(column.categories)
+        return as_facts(found)
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         return {self.id_column: self.ids, **{n: column.written() for n, column in self.columns.items()}}

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs, prepare
 from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
-from datassay.results import FrameKind, Values, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import Estimator
 
 if TYPE_CHECKING:
@@ -72,6 +72,15 @@ class Curve:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table of :meth:`to_frame` to a .parquet, .json or .csv file."""
         return save_columns(path, {"kind": "curve", "curve": self.kind, "version": __version__}, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``steps``; ``gain.METRIC``, the mean height above random order; ``last.METRIC``."""
+        return as_facts(
+            {
+                "steps": len(self.fractions), **{f"gain.{name}": self.gain(name) for name in METRICS},
+                **{f"last.{name}": self.scores[name][-1] for name in METRICS},
+            }
+        )  # fmt: skip
 
     def gain(self, metric: str = "accuracy") -> float:
         """Mean height of the curve above the random one."""
@@ -189,7 +198,7 @@ def _curve(
     rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
     _checks.choice("first", first, ("lowest", "highest"))
     if X_test is None:
-        raise InputError("X_test must be given: a test set that played no part in the values")
+        raise UsageError("X_test must be given: a test set that played no part in the values")
     inputs = prepare(X, y, X_test, y_test)
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
@@ -197,7 +206,7 @@ def _curve(
     counts = np.round(shares * n).astype(int)
     present = n - counts if kind == "removal" else counts
     if len(shares) == 0 or present.min() < 1:
-        raise InputError(f"fractions must leave at least one of the {n} records present at every step")
+        raise UsageError(f"fractions must leave at least one of the {n} records present at every step")
 
     order = np.argsort(scores if first == "lowest" else -scores, kind="stable")
     orders = np.stack([order, *(rng.permutation(n) for _ in range(n_random))])

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import as_labels
-from datassay.results import Values
+from datassay.results import Fact, Values, as_facts
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,15 @@ class Detection:
     precision: float
     n_errors: int
     n_records: int
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``errors``, ``share_errors``, ``auroc`` and ``precision``."""
+        return as_facts(
+            {
+                "errors": self.n_errors, "share_errors": self.n_errors / self.n_records, "auroc": self.auroc,
+                "precision": self.precision,
+            }
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return (

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.attacks import Attack, membership_attack, onion, value_score_attack
 from datassay.data import Table, load_dataset
 from datassay.evaluate.curves import addition_curve, removal_curve
 from datassay.evaluate.detection import detect_errors
 from datassay.privacy import private_knn_shapley, private_tknn_shapley
-from datassay.results import Values
+from datassay.results import Fact, Values, as_facts
 from datassay.value import knn_loo, knn_shapley, self_shapley, self_waka, tknn_shapley, waka
 
 if TYPE_CHECKING:
@@ -67,6 +67,22 @@ class Reproduction(Redone):
     name: str = ""
     title: str = ""
 
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``holds``, whether the published result does; ``compared``, numbers judged against a published one, and
+        ``agree`` of them; ``ours.ROW.COLUMN`` and, where there is one, ``published.ROW.COLUMN``.
+        """
+        judged = [cell for cell in self.cells if cell.published is not None and cell.judged]
+        found: dict[str, object] = {
+            "holds": self.holds, "compared": len(judged), "agree": sum(cell.agrees() for cell in judged),
+        }  # fmt: skip
+        for cell in self.cells:
+            found[f"ours.{cell.row}.{cell.column}"] = cell.ours
+            if cell.published is not None:
+                found[f"published.{cell.row}.{cell.column}"] = cell.published
+        return as_facts(found)
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -101,7 +117,7 @@ def reproduce(name: str) -> Reproduction:
     if name not in REPRODUCTIONS:
         close = _checks.closest(name, REPRODUCTIONS)
         hint = f"did you mean {close!r}? There" if close else "there"
-        raise InputError(f"there is no reproduction {name!r}; {hint} are {', '.join(REPRODUCTIONS)}")
+        raise UsageError(f"there is no reproduction {name!r}; {hint} are {', '.join(REPRODUCTIONS)}")
     entry = REPRODUCTIONS[name]
     redone = entry.run()
     return Reproduction(redone.cells, redone.finding, redone.holds, redone.draw, name, entry.title)

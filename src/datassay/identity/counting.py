@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.data import Column, Table, missing_column
 
 Coarsening = float | str | Mapping[str, str] | Sequence[float] | None
@@ -256,10 +256,10 @@ def _coarser(
         return _numbered([wanted.get(text, text) for text in texts.tolist()])
     if isinstance(how, Sequence | np.ndarray):
         if not numeric:
-            raise InputError(f"coarsen: {name!r} holds categories; cut points are for numbers. Give a mapping")
+            raise UsageError(f"coarsen: {name!r} holds categories; cut points are for numbers. Give a mapping")
         edges = np.asarray([_checks.number(f"coarsen: a cut point of {name!r}", edge) for edge in how])
         if len(edges) == 0 or (np.diff(edges) <= 0).any():
-            raise InputError(f"coarsen: the cut points of {name!r} must increase, got {list(how)}")
+            raise UsageError(f"coarsen: the cut points of {name!r} must increase, got {list(how)}")
         _checks.exact_as_float(f"column {name!r}", values)
         names = [f"< {edges[0]:.15g}", *(f"{a:.15g} to < {b:.15g}" for a, b in pairwise(edges))]
         at = np.searchsorted(edges, values.astype(np.float64), side="right").astype(np.int32)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError
+from datassay._errors import UnavailableError, UsageError
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.identity.counting import Cells
 
@@ -111,7 +111,7 @@ def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | Non
     while threads > 1 and needed(threads) > memory:
         threads -= 1
     if needed(threads) > memory:
-        raise InputError(
+        raise UnavailableError(
             f"{what} needs about {needed(1) / 2**20:,.0f} MiB and memory allows {memory / 2**20:,.0f} MiB; allow more, "
             "coarsen an attribute or leave one out"
         )
@@ -142,7 +142,7 @@ def exact(
     active = _active(cells)
     d = len(active)
     if d > MOST_EXACT:
-        raise InputError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
+        raise UsageError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
     fixed = _fixed(d)
     threads = _threads_within(
         memory, lambda t: exact_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: the exact calculation"

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.data import Table
 from datassay.identity.risk import lay_out
-from datassay.results import FrameKind, Parameter, freeze, make_frame, save_columns
+from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
 
 Floats = NDArray[np.float64]
 
@@ -79,6 +79,15 @@ class QueryScores:
             "version": self.version,
         }
         return save_columns(path, header, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: how many ``queries``, the ``highest_score``, and ``score.QUERY`` of each."""
+        return as_facts(
+            {
+                "queries": len(self), "highest_score": self.values.max(),
+                **{f"score.{query}": score for query, score in zip(self.ids.tolist(), self.values, strict=True)},
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """Each query in a line, the most dangerous first."""
@@ -146,7 +155,7 @@ def score_queries(
     from datassay.identity import risk_kernels
 
     if isinstance(queries, str) or not queries:
-        raise InputError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
+        raise UsageError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
     here, there, space, setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, synthetic=synthetic,
         epsilon1=epsilon1, epsilon2=epsilon2,
@@ -189,13 +198,13 @@ def mentioned(query: str, columns: Sequence[str]) -> list[str]:
     import duckdb
 
     if not isinstance(query, str):
-        raise InputError(f"a query must be a condition in words, got {query!r}")
+        raise UsageError(f"a query must be a condition in words, got {query!r}")
     with duckdb.connect() as connection:
         asked = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 FROM people WHERE {query}"]).fetchone()
     parsed: dict[str, Any] = json.loads(asked[0]) if asked else {"error": True}
     if parsed.get("error"):
-        raise InputError(f"query {query!r} cannot be read: {parsed.get('error_message', 'it is no condition')}")
-    only = InputError(f"query {query!r} must be one condition on the columns and nothing else")
+        raise UsageError(f"query {query!r} cannot be read: {parsed.get('error_message', 'it is no condition')}")
+    only = UsageError(f"query {query!r} must be one condition on the columns and nothing else")
     node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
     more = ("modifiers", "group_expressions", "having", "sample", "qualify", "cte_map")
     if node.get("type") != "SELECT_NODE" or any(node.get(part) not in (None, [], {"map": []}) for part in more):
@@ -211,7 +220,7 @@ def mentioned(query: str, columns: Sequence[str]) -> list[str]:
             raise InputError(f"query {query!r} mentions {name!r}, which is none of {_checks.listed(columns, 12)}")
         found.append(names[name.casefold()])
     if not found:
-        raise InputError(f"query {query!r} mentions no attribute")
+        raise UsageError(f"query {query!r} mentions no attribute")
     return list(dict.fromkeys(found))
 
 
@@ -268,7 +277,7 @@ class _Searchable:
             asked = self._connection.execute(f'SELECT "{self._row}" FROM people WHERE ({query})')
             found = asked.fetchnumpy()[self._row]
         except duckdb.Error as error:
-            raise InputError(f"query {query!r} cannot be run: {str(error).splitlines()[0]}") from None
+            raise UsageError(f"query {query!r} cannot be run: {str(error).splitlines()[0]}") from None
         matches = np.zeros(self._size, bool)
         matches[np.asarray(found, np.intp)] = True
         return matches

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.identity.counting import UNIQUE_UP_TO, entropy, share_unique
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
+    as_facts,
     check_axes,
     freeze,
     frozen,
@@ -80,6 +82,11 @@ def head_count(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() or number >= 1000 else f"{number:,.4g}"
 
 
+def _counted(number: float) -> int | float:
+    """A number of people as a fact: whole, unless weights make it a fraction."""
+    return int(number) if float(number).is_integer() else float(number)
+
+
 def _stacks(values: Floats, columns: Sequence[str], means: Floats) -> list[tuple[str, str, Floats]]:
     """What is drawn on top of each other: name, colour and bits of the most telling attributes, then all others."""
     order = np.argsort(-means, kind="stable")
@@ -115,6 +122,7 @@ def _percent(number: float) -> str:
     return f"{number:.1%}"
 
 
+_FACT_NAMES: Final = {"unique": "share_unique"}
 _TELL: Final = {"people": head_count, "share": _percent, "unique": _percent}
 
 
@@ -187,6 +195,17 @@ class AttributeMeans:
             "version": self.version,
         }
         return save_columns(path, header, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``people``, ``attributes``, ``total_bits``; ``bits.NAME``, ``entropy.NAME`` of each."""
+        names = self.ids.tolist()
+        return as_facts(
+            {
+                "people": _counted(self.people), "attributes": len(names), "total_bits": self.total,
+                **{f"bits.{name}": bits for name, bits in zip(names, self.values, strict=True)},
+                **{f"entropy.{name}": bits for name, bits in zip(names, self.entropies, strict=True)},
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """The attributes in order of what they tell, in words."""
@@ -295,6 +314,19 @@ class AttributeTable:
             "version": self.version,
         }
         return save_columns(path, header, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The numbers of every row: ``bits.ATTRIBUTE.ROWS=ROW`` and, where known, ``people.ROWS=ROW`` and so on.
+
+        By county, say, ``bits.zip.county=Wake``, ``people.county=Wake``, ``share.county=Wake`` (of all people) and
+        ``share_unique.county=Wake``.
+        """
+        found: dict[str, object] = {}
+        for i, row in enumerate(self.ids.tolist()):
+            beside = {_FACT_NAMES.get(name, name): column[i] for name, column in self.beside.items()}
+            found |= {f"{name}.{self.rows}={row}": number for name, number in beside.items()}
+            found |= {f"bits.{name}.{self.rows}={row}": self.values[i, j] for j, name in enumerate(self.columns)}
+        return as_facts(found)
 
     def summary(self, most: int = 40) -> str:
         """The table as text; of more than ``most`` rows, those with most people."""
@@ -408,11 +440,11 @@ class AttributeSets:
     def of(self, columns: Sequence[str]) -> dict[str, float]:
         """Entropy, number of groups, unique share and smallest group of one set."""
         if isinstance(columns, str) or not set(columns) <= set(self.columns):
-            raise InputError(f"columns must be a list of attributes among {_checks.listed(self.columns, 12)}")
+            raise UsageError(f"columns must be a list of attributes among {_checks.listed(self.columns, 12)}")
         wanted = np.isin(np.array(self.columns), list(columns))
         at = np.flatnonzero((self.inside == wanted).all(axis=1))
         if len(at) == 0:
-            raise InputError("columns names no attribute; without any, everyone is alike")
+            raise UsageError("columns names no attribute; without any, everyone is alike")
         row = int(at[0])
         return {
             "entropy": float(self.values[row]),
@@ -440,6 +472,19 @@ class AttributeSets:
             "version": self.version,
         }
         return save_columns(path, header, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``sets``, ``attributes``; and for each number of attributes ``share_unique.NUMBER`` and ``entropy.NUMBER``, the
+        largest share of people who are unique, and the largest entropy, in a set of so many.
+        """
+        sizes = self.inside.sum(axis=1)
+        found: dict[str, object] = {"sets": len(self), "attributes": len(self.columns)}
+        for size in range(1, len(self.columns) + 1):
+            rows = sizes == size
+            found |= {f"share_unique.{size}": self.unique[rows].max(), f"entropy.{size}": self.values[rows].max()}
+        return as_facts(found)
 
     def summary(self, largest: int = 4, count: int = 3) -> str:
         """For each number of attributes up to ``largest``, the ``count`` sets that make most people unique."""
@@ -527,6 +572,20 @@ class Groups:
         """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
         header = {"kind": "groups", "notes": list(self.notes), "version": self.version}
         return save_columns(path, header, self._columns())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``people``, ``groups``, ``smallest_group``, ``share_unique``, and ``share_below.5``, ``share_below.10`` and
+        ``share_below.20``, the share of people in groups of fewer than so many.
+        """
+        below = {f"share_below.{k}": self.share_below(k) for k in SMALL_GROUPS[1:]}
+        return as_facts(
+            {
+                "people": _counted(self.sizes.sum()), "groups": len(self), "smallest_group": _counted(self.smallest),
+                "share_unique": self.unique, **below,
+            }
+        )  # fmt: skip
 
     def summary(self, count: int = 5) -> str:
         """How people hide among each other, in words."""
@@ -763,11 +822,26 @@ class Uniqueness:
         """
         return replace(self._need_asked("changes").changes(drop, key), parameters=self._how())
 
+    @property
+    def unique(self) -> float:
+        """The share of people who are alone with their attributes."""
+        people = self._people(None)
+        return float(people[self.sizes <= UNIQUE_UP_TO].sum() / people.sum())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``records``; ``people``, which is how many they stand for if there are weights; ``attributes``, ``groups`` of
+        people who are alike in them, ``smallest_group``; ``share_unique``, the share of people who are alone;
+        ``total_bits`` and ``bits.ATTRIBUTE`` on average, ``entropy.ATTRIBUTE``.
+        """
+        here = {"records": len(self), "groups": len(self.sizes), "smallest_group": _counted(self.sizes.min())}
+        return as_facts({**here, "share_unique": self.unique}) | self.mean().facts()
+
     def summary(self, count: int = 5) -> str:
         """What identifies whom, in words."""
         means = self.mean()
         number = head_count(means.people)
-        unique = float(self._people(None)[self.sizes <= UNIQUE_UP_TO].sum() / means.people)
         what = "record" if self.weights is None else "people (by weight)"
         plural = "s" if self.weights is None and means.people != 1 else ""
         different = len(self.sizes) if (self.sizes > UNIQUE_UP_TO).any() else means.people
@@ -775,7 +849,7 @@ class Uniqueness:
         lines = [
             f"{number} {what}{plural}, {head_count(different)} different by {_named(self.columns)}.",
             f"{verb} {means.total:.2f} bits of the {np.log2(means.people):.2f} that single out one of {number}: a "
-            f"person is narrowed down to {one_in(means.total)}, on average; {unique:.1%} are unique.",
+            f"person is narrowed down to {one_in(means.total)}, on average; {self.unique:.1%} are unique.",
             means.summary(),
         ]
         if self.mean_half is not None:

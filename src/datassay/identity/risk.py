@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
@@ -91,7 +91,7 @@ def _attributes(original: Table, columns: Sequence[str] | None) -> tuple[str, ..
     if not chosen:
         raise InputError(f"{original.name} has no attributes to look at; name them with columns")
     if len(chosen) > 62:
-        raise InputError(f"there are {len(chosen)} attributes; name at most 62 with columns")
+        raise UsageError(f"there are {len(chosen)} attributes; name at most 62 with columns")
     return chosen
 
 
@@ -212,7 +212,7 @@ def lay_out(
     zeta = np.ones(len(chosen))
     for name, weight in (weights or {}).items():
         if name not in chosen:
-            raise InputError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
+            raise UsageError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
         zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
     epsilon1 = _checks.number("epsilon1", epsilon1, above=0)
     epsilon2 = _checks.number("epsilon2", epsilon2, at_least=0, at_most=1)
@@ -299,10 +299,10 @@ def _chosen_people(table: Table, people: object, seed: int) -> NDArray[np.intp]:
             return np.arange(len(table))
         return np.sort(np.random.default_rng([seed, 1]).permutation(len(table))[:count])
     if not isinstance(people, Sequence | np.ndarray | set | frozenset) or isinstance(people, str):
-        raise InputError(f"people must be a list of ids, or how many to draw, got {people!r}")
+        raise UsageError(f"people must be a list of ids, or how many to draw, got {people!r}")
     wanted = np.array(list(people))
     if len(wanted) == 0:
-        raise InputError("people names nobody")
+        raise UsageError("people names nobody")
     rows = np.flatnonzero(np.isin(table.ids, wanted))
     lacking = set(wanted.tolist()) - set(table.ids[rows].tolist())
     if lacking:
@@ -378,7 +378,7 @@ def _is_exact(method: str | None, d: int, permutations: int) -> bool:
     if method is not None:
         _checks.choice("method", method, ("exact", "sampled"))
     if method == "exact" and 2**d > MOST_EXACT_SETS:
-        raise InputError(f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns")
+        raise UsageError(f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns")
     return method == "exact" or (method is None and 2**d - 1 <= min(permutations * d, MOST_EXACT_SETS))
 
 
@@ -474,13 +474,13 @@ def reidentification_risk(
     if isinstance(scenarios, str):
         _checks.choice("scenarios", scenarios, ("uniform", "binomial"))
         if scenario_weights is not None:
-            raise InputError("scenario_weights is for named scenarios")
+            raise UsageError("scenario_weights is for named scenarios")
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))
         share = _size_weights(scenarios, d)
         exact = _is_exact(method, d, permutations)
         masks = _gray(d) if exact else None
     elif not isinstance(scenarios, Mapping):
-        raise InputError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
+        raise UsageError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
     else:
         names, masks, share = _named_sets(scenarios, scenario_weights, setting.columns)
         exact = True
@@ -546,23 +546,23 @@ def _named_sets(
     scenarios: Mapping[str, Sequence[str]], weights: Mapping[str, float] | None, columns: Sequence[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int64], Floats]:
     if not scenarios:
-        raise InputError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
+        raise UsageError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
     masks = []
     for name, known in scenarios.items():
         if isinstance(known, str) or not known:
-            raise InputError(f"scenarios: {name!r} must be a list of at least one attribute, got {known!r}")
+            raise UsageError(f"scenarios: {name!r} must be a list of at least one attribute, got {known!r}")
         for attribute in known:
             if attribute not in columns:
-                raise InputError(f"scenarios: {name!r} knows {attribute!r}, which is no attribute")
+                raise UsageError(f"scenarios: {name!r} knows {attribute!r}, which is no attribute")
         masks.append(sum(1 << columns.index(attribute) for attribute in set(known)))
     share = np.ones(len(masks))
     names = tuple(map(str, scenarios))
     for name, weight in (weights or {}).items():
         if name not in names:
-            raise InputError(f"scenario_weights: there is no scenario {name!r}")
+            raise UsageError(f"scenario_weights: there is no scenario {name!r}")
         share[names.index(name)] = _checks.number(f"the weight of scenario {name!r}", weight, at_least=0)
     if share.sum() == 0:
-        raise InputError("scenario_weights: all are 0")
+        raise UsageError("scenario_weights: all are 0")
     return names, np.array(masks, np.int64), share / share.sum()
 
 

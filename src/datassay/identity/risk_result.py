@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._version import __version__
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
+    as_facts,
     check_axes,
     freeze,
     make_frame,
@@ -134,6 +136,27 @@ class Risk:
     def highest(self, count: int = 10) -> NDArray[np.intp]:
         """Positions of the people most at risk; ties by position."""
         return np.argsort(-self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``people``, and ``present``, those of them in the release; ``mean_risk`` of everyone with ``mean_risk_half``,
+        the half-width of its interval, ``highest_risk``; of those in the release (of everyone, if nobody is)
+        ``mean_risk_present``, ``linkability``, ``gain`` and ``guess_risk``, what picking a record at random scores;
+        ``control_risk``, what people score who are not in the release, None without any; and ``risk.SCENARIO``, the
+        mean score in each scenario.
+        """
+        inside = self.present if self.present.any() else np.ones(len(self), bool)
+        return as_facts(
+            {
+                "people": len(self), "present": self.present.sum(), "mean_risk": self.mean(),
+                "mean_risk_half": self.mean_half(), "highest_risk": self.values.max(),
+                "mean_risk_present": self.values[inside].mean(), "linkability": self.linkability[inside].mean(),
+                "gain": self.gain[inside].mean(), "guess_risk": self.guesses[inside].mean(),
+                "control_risk": self.control.mean() if len(self.control) else None,
+                **{f"risk.{name}": row[2] for name, row in zip(self.scenarios, self.scenario_means, strict=True)},
+            }
+        )  # fmt: skip
 
     def summary(self, count: int = 5) -> str:
         """Who is at risk, in words."""
@@ -256,6 +279,16 @@ class RiskShapley:
         if self.upper is None:
             return np.zeros(len(self.columns))
         return np.asarray(np.sqrt(((self.upper - self.values) ** 2).sum(axis=0)) / len(self))
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``people``, ``shapley_total`` and ``shapley.ATTRIBUTE``, on average over everyone."""
+        means = self.mean()
+        return as_facts(
+            {
+                "people": len(self), "shapley_total": sum(means.values()),
+                **{f"shapley.{name}": value for name, value in means.items()},
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """The attributes in order of what they give away."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress, chunks, in_order, thread_count
 from datassay.data import Table, bytes_in_memory, column_names, frame_columns, missing_column, read_distinct, read_table
 from datassay.identity import engine
@@ -129,18 +129,18 @@ def _ask(
     read = read or Reading()
     _checks.not_one_string("columns", columns)
     if coarsen is not None and not isinstance(coarsen, Mapping):
-        raise InputError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
+        raise UsageError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
     coarsen = dict(coarsen or {})
     if columns is not None:
         if isinstance(weights, str) and weights in columns:
-            raise InputError(f"{weights!r} is the weight and cannot be an attribute as well")
+            raise UsageError(f"{weights!r} is the weight and cannot be an attribute as well")
         if read.id is not None and read.id in columns:
-            raise InputError(f"{read.id!r} is the id and cannot be an attribute as well")
+            raise UsageError(f"{read.id!r} is the id and cannot be an attribute as well")
         _must_be_among(coarsen, columns, "coarsen: ")
     thread_count(n_jobs)
     if isinstance(table, Table):
         if read != Reading():
-            raise InputError("id, categorical and carry say how a file or frame is read; a table is read already")
+            raise UsageError("id, categorical and carry say how a file or frame is read; a table is read already")
         data = table
     else:
         data, weights = _bring(table, columns, coarsen, weights, read, memory)
@@ -153,7 +153,7 @@ def _ask(
             raise InputError(f"{data.name}: {missing_column(name, data.columns)}")
     twice = [name for name in chosen if chosen.count(name) > 1]
     if twice:
-        raise InputError(f"columns names {twice[0]!r} more than once")
+        raise UsageError(f"columns names {twice[0]!r} more than once")
     _must_be_among(coarsen, chosen, "coarsen: ")
     return Question(data, chosen, coarsen, missing, _weights(data, weights), n_jobs)  # type: ignore[arg-type]
 
@@ -161,7 +161,7 @@ def _ask(
 def _must_be_among(names: Iterable[str], attributes: Sequence[str], what: str = "") -> None:
     for name in names:
         if name not in attributes:
-            raise InputError(f"{what}{name!r} is not among the attributes {_checks.listed(attributes, 12)}")
+            raise UsageError(f"{what}{name!r} is not among the attributes {_checks.listed(attributes, 12)}")
 
 
 def _bring(
@@ -186,7 +186,7 @@ def _bring(
     if bytes_in_memory(source, wanted) <= memory:
         return read_table(source, columns=wanted, **options), weights
     if weights is not None and weight is None:
-        raise InputError(f"{Path(source).name} is counted on disk; name the column of the weights")
+        raise UsageError(f"{Path(source).name} is counted on disk; name the column of the weights")
     present = column_names(source) if wanted is None else wanted
     count = COUNT
     while count in present:
@@ -222,7 +222,7 @@ def _weights(table: Table, weights: object) -> Floats | None:
     else:
         given = np.asarray(weights)
         if given.shape != (len(table),) or given.dtype.kind not in "iuf":
-            raise InputError(f"weights must be one number for each of the {len(table)} rows, or the name of a column")
+            raise UsageError(f"weights must be one number for each of the {len(table)} rows, or the name of a column")
     found = given.astype(np.float64)
     bad = ~(np.isfinite(found) & (found > 0))
     if bad.any():
@@ -307,7 +307,7 @@ class Asked:
         """Interaction indices averaged over these people of each cell."""
         columns = self.question.columns
         if not self.way.exact and int((self.counted.cells.levels > 1).sum()) > engine.MOST_EXACT:
-            raise InputError(f"interactions are exact, and for at most {engine.MOST_EXACT} attributes that vary")
+            raise UsageError(f"interactions are exact, and for at most {engine.MOST_EXACT} attributes that vary")
         found = self.way.sets(self.counted.cells, people).interactions(len(columns))
         return AttributeTable(found, np.array(columns), columns, "attribute", "pairs")
 
@@ -315,7 +315,7 @@ class Asked:
         """What every set of attributes tells."""
         columns = self.question.columns
         if len(columns) > engine.MOST_EXACT:
-            raise InputError(f"there are 2^{len(columns)} sets of {len(columns)} attributes; 2^20 is the most")
+            raise UsageError(f"there are 2^{len(columns)} sets of {len(columns)} attributes; 2^20 is the most")
         found = self.way.sets(self.counted.cells)
         masks = np.arange(1, 2 ** len(columns))
         at = np.zeros(len(masks), np.int64)
@@ -330,7 +330,7 @@ class Asked:
     def compare(self, coarsen: Mapping[str, object], drop: Sequence[str], key: bool) -> AttributeTable:
         """Means after changes of the data, each by itself."""
         if not isinstance(coarsen, Mapping):
-            raise InputError(f"coarsen must map attributes to how they are made coarser, got {type(coarsen).__name__}")
+            raise UsageError(f"coarsen must map attributes to how they are made coarser, got {type(coarsen).__name__}")
         here = self.question.coarsen
         changes: dict[str, Mapping[str, Any]] = {"as coarsened" if here else AS_IT_IS: here}
         for name, ways in coarsen.items():
@@ -402,7 +402,7 @@ def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
     cells = counted.cells
     _must_be_among(columns, cells.columns)
     if not columns:
-        raise InputError("columns names no attribute; without any, everyone is alike")
+        raise UsageError("columns names no attribute; without any, everyone is alike")
     some, _ = cells.project([cells.columns.index(name) for name in dict.fromkeys(columns)])
     order = np.argsort(some.weights, kind="stable")
     shared = {name: some.names[j][some.codes[j, order]] for j, name in enumerate(some.columns)}
@@ -411,7 +411,7 @@ def _alike(counted: Counted, columns: Sequence[str]) -> Groups:
 
 def _check_key(counted: Counted, exact: bool) -> None:
     if not exact:
-        raise InputError(
+        raise UsageError(
             f"key: what a key changes is told exactly, for at most {engine.MOST_EXACT} attributes, and not from samples"
         )
     if KEY in counted.cells.columns:
@@ -543,9 +543,9 @@ def uniqueness_shapley(
     sampling = {"permutations": permutations, "tolerance": tolerance, "seconds": seconds}
     given = [name for name, value in sampling.items() if value is not None]
     if given and method == "exact":
-        raise InputError(f"{given[0]} is for method='sampled'")
+        raise UsageError(f"{given[0]} is for method='sampled'")
     if permutations is not None and len(given) > 1:
-        raise InputError(f"permutations says how many orders are drawn: leave out {given[1]}")
+        raise UsageError(f"permutations says how many orders are drawn: leave out {given[1]}")
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
         _checks.not_one_string(parameter, listed)
     read = Reading(id, tuple(categorical), tuple(carry))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Bar, Progress
@@ -38,8 +38,10 @@ from datassay.market.strategies import (
 from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
 from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_ledger, check_public
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
+    as_facts,
     check_axes,
     freeze,
     frozen,
@@ -211,6 +213,26 @@ class Disclosure:
         seen = {name: blank if name in ("spearman", "error") else track for name, track in self.trajectory.items()}
         nothing = np.full(len(self), math.nan)
         return replace(self, worth=nothing, trajectory=seen, full_utility=math.nan, notes=())  # notes tell of records
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name; for the owner.
+
+        ``records``, ``outcome``, ``reached``; ``utility``, ``target`` and ``full_utility``; ``queries``, ``budget``,
+        ``gini``, ``inclusiveness``; ``query_cost`` and ``most_spent``, what a query costs and what the record most
+        asked for has spent, over all features; ``epsilon``, ``delta`` and ``certified`` of the guarantee; ``error`` of
+        the centres and ``spearman`` of scores in the end, None where they are not known.
+        """
+        last = {name: self.trajectory[name][-1] for name in ("error", "spearman")}
+        return as_facts(
+            {
+                "records": len(self), "outcome": self.outcome, "reached": self.reached, "utility": self.utility,
+                "target": self.target, "full_utility": self.full_utility, "queries": self.n_queries,
+                "budget": self.budget, "gini": self.gini, "inclusiveness": self.inclusiveness,
+                "query_cost": self.query_cost, "most_spent": self.queries.max(initial=0) * self.query_cost,
+                "epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta,
+                "certified": self.guarantee.certified, **last,
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """How the game went, in words."""
@@ -441,7 +463,7 @@ def disclosure_game(
     if isinstance(strategy, str):
         _checks.choice("strategy", strategy, STRATEGIES)
     elif not callable(strategy):
-        raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
+        raise UsageError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
     rules = Rules(
         t_max, target, k, metric, utility, unseen, max_queries, every, exploration=exploration,
         learning_rate=learning_rate,
@@ -452,11 +474,11 @@ def disclosure_game(
     _checks.boolean("diagnostics", diagnostics)
     check_ledger(ledger)
     if ledger is not None and seed is not None:
-        raise InputError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
+        raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
     from_data = isinstance(bounds, str) and bounds == "data"
     if ledger is not None and (target is None or from_data):
         missing = "bounds that do not come from the records" if from_data else "a target"
-        raise InputError(f"a ledger is for games that are certified, and this one needs {missing}")
+        raise UsageError(f"a ledger is for games that are certified, and this one needs {missing}")
     stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, None))
     notes = list(stage.inputs.notes)
     if seed is None:  # bounds and encoding come from validation records, and these are the consumer's
@@ -604,7 +626,7 @@ class Stage:
     ) -> "Stage":
         """Check the data and set up the mechanism."""
         if X_val is None:
-            raise InputError("X_val must be given: the consumer's validation points, none of them the owner's records")
+            raise UsageError("X_val must be given: the consumer's validation points, none of them the owner's records")
         inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
         points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
         points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
@@ -678,7 +700,7 @@ def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats,
         low, high = bounds
         return tuple(np.broadcast_to(np.asarray(b, np.float64), (d,)).copy() for b in (low, high))  # type: ignore[return-value]
     except (TypeError, ValueError):
-        raise InputError(
+        raise UsageError(
             f'bounds must be "validation", "data" or (low, high), each a number or {d} numbers; got {bounds!r}'
         ) from None
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.market.disclosure import Bounds, Rules, Stage, play, told_bounds
@@ -22,7 +22,17 @@ from datassay.market.moving import Unseen, Utility
 from datassay.market.pricing import gini
 from datassay.neighbors import DEFAULT_MEMORY, Run
 from datassay.privacy import fingerprint
-from datassay.results import FrameKind, Parameter, check_axes, freeze, make_frame, new_axes, save_columns
+from datassay.results import (
+    Fact,
+    FrameKind,
+    Parameter,
+    as_facts,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,10 +115,10 @@ class Equilibrium:
         known = np.unique(self.epsilon)
         if epsilon is None:
             if len(known) > 1:
-                raise InputError(f"name one epsilon of {', '.join(f'{one:g}' for one in known)}")
+                raise UsageError(f"name one epsilon of {', '.join(f'{one:g}' for one in known)}")
             return float(known[0])
         if epsilon not in known:
-            raise InputError(f"there is no epsilon={epsilon:g}; there are {', '.join(f'{one:g}' for one in known)}")
+            raise UsageError(f"there is no epsilon={epsilon:g}; there are {', '.join(f'{one:g}' for one in known)}")
         return float(epsilon)
 
     def best_response(self, epsilon: float, t_max: int, chance: float = 1.0) -> tuple[float, float] | None:
@@ -143,6 +153,16 @@ class Equilibrium:
             if best is None or (spent, -uneven) > best[0]:
                 best = ((spent, -uneven), told)
         return None if best is None else best[1]
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``games``, ``share_reached``, ``target``; and of the :meth:`solution` ``best_epsilon``, ``best_t_max``,
+        ``best_exploration``, ``best_budget`` and ``best_gini``, None if no setting reaches the target every time.
+        """
+        solution = self.solution() or {}
+        best = {f"best_{n}": solution.get(n) for n in ("epsilon", "t_max", "exploration", "budget", "gini")}
+        return as_facts({"games": len(self), "share_reached": self.reached.mean(), "target": self.target, **best})
 
     def summary(self) -> str:
         """Who would choose what, in words."""
@@ -296,7 +316,7 @@ def search_equilibrium(
     for name, given in (("epsilons", epsilons), ("t_maxes", t_maxes), ("explorations", explorations)):
         _checks.not_one_string(name, given, "numbers")
         if np.ndim(given) != 1 or not len(given) or len(set(given)) < len(given):
-            raise InputError(f"{name} must be a list of different numbers, got {given!r}")
+            raise UsageError(f"{name} must be a list of different numbers, got {given!r}")
     cells: list[Cell] = [
         (
             _checks.number("each of epsilons", epsilon, above=0),
@@ -375,7 +395,7 @@ class _Diary:
         if self.path is None:
             return self
         if not self.path.absolute().parent.is_dir() or self.path.is_dir():
-            raise InputError(f"games cannot be kept in {str(self.path)!r}: name a file in a folder that exists")
+            raise UsageError(f"games cannot be kept in {str(self.path)!r}: name a file in a folder that exists")
         if self.path.exists():
             text = self.path.read_bytes()
             whole, cut, last = text.rpartition(b"\n")

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
 from datassay.market.disclosure import Disclosure
 from datassay.neighbors import DEFAULT_MEMORY
-from datassay.results import FrameKind, check_axes, make_frame, new_axes, save_columns
+from datassay.results import Fact, FrameKind, as_facts, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +34,12 @@ class Leakage:
 
     def __repr__(self) -> str:
         return f"Leakage(AUC {self.before.auc:.3f} before, {self.after.auc:.3f} after)"
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``auc_before``, ``auc_after``; ``tpr_before``, ``tpr_after`` at 5% false positives."""
+        both = {"before": self.before, "after": self.after}
+        found = {f"auc_{when}": one.auc for when, one in both.items()}
+        return as_facts({**found, **{f"tpr_{when}": one.tpr(0.05) for when, one in both.items()}})
 
     def summary(self) -> str:
         """How much less the attack finds, in words."""
@@ -129,7 +135,7 @@ def disclosure_leakage(
     True
     """
     if not isinstance(game, Disclosure):
-        raise InputError(f"game must be what disclosure_game returns, got {type(game).__name__}")
+        raise UsageError(f"game must be what disclosure_game returns, got {type(game).__name__}")
     _checks.choice("attacker", attacker, get_args(Attacker))
     points, labels = game.as_played(X, y)
     if points.shape != game.centres.shape:

@@ -17,15 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import as_ids
 from datassay.privacy import PrivateValues
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
     Values,
+    as_facts,
     check_axes,
     freeze,
     frozen,
@@ -140,7 +142,7 @@ class Prices:
         whole = math.fsum(worth[rows])
         target = _target(target, share, whole)
         if target > whole * (1 + 1e-12):  # a sum that was added up in another order is no other sum
-            raise InputError(
+            raise UsageError(
                 f"a target of {target:.6g} is out of reach: the {len(rows):,} records for sale are worth {whole:.6g} "
                 "together"
             )
@@ -162,6 +164,23 @@ class Prices:
         return Purchase(
             np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), upper, relaxed, bound, target,
             math.fsum(worth[chosen]), _payments(chosen, cost, len(self)), self.ids, worth,
+        )  # fmt: skip
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``records``, ``for_sale`` and ``share_for_sale``; ``theta``, ``gamma``; of the records for sale ``total_price``,
+        ``total_value``, ``lowest_price``, ``median_price`` and ``highest_price``, which are None where there are none.
+        """
+        some = self.for_sale
+        sold = self.values[some]
+        low, middle, high = np.quantile(sold, [0.0, 0.5, 1.0]) if some.any() else (None, None, None)
+        return as_facts(
+            {
+                "records": len(self), "for_sale": some.sum(), "share_for_sale": some.mean(), "theta": self.theta,
+                "gamma": self.gamma, "total_price": sold.sum(), "total_value": self.worth[some].sum(),
+                "lowest_price": low, "median_price": middle, "highest_price": high,
+            }
         )  # fmt: skip
 
     def summary(self) -> str:
@@ -299,6 +318,20 @@ class Purchase:
         """Gini coefficient of payments over all owners, paid or not."""
         return gini(self.payments)
 
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``owners``, and ``bought``, whose record is; ``target`` and ``bought_value``; ``cost``, ``greedy_cost``,
+        ``bound``, ``proven``; ``inclusiveness``, the share of owners who are paid, and ``gini`` of payments.
+        """
+        return as_facts(
+            {
+                "owners": self.n_owners, "bought": len(self), "target": self.target, "bought_value": self.value,
+                "cost": self.cost, "greedy_cost": self.greedy_cost, "bound": self.bound, "proven": self.proven,
+                "inclusiveness": self.inclusiveness, "gini": self.gini,
+            }
+        )  # fmt: skip
+
     def summary(self) -> str:
         """What is bought, in words."""
         sure = "the cheapest cover" if self.proven else f"no cover is cheaper than {self.bound:.6g}, the best found"
@@ -381,7 +414,7 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
         asked = np.where(some, worth + added, math.nan)
         whole = asked[some].sum()
     if not np.isfinite(whole):
-        raise InputError(f"theta={theta:g} and gamma={gamma:g} make prices that are not finite; scale the values")
+        raise UsageError(f"theta={theta:g} and gamma={gamma:g} make prices that are not finite; scale the values")
     if not some.any():
         notes = (*notes, "no record has a positive value: nothing is for sale")
     return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
@@ -396,7 +429,7 @@ def _worth(
         )
     if isinstance(values, Values):
         if ids is not None:
-            raise InputError("ids are those of the values; leave ids out")
+            raise UsageError("ids are those of the values; leave ids out")
         worth, names = values.values, values.ids
         method, parameters, notes = values.method, values.parameters, values.notes
     else:
@@ -420,7 +453,7 @@ def _worth(
 
 def _target(target: float | None, share: float | None, whole: float) -> float:
     if (target is None) == (share is None):
-        raise InputError("name one of target (in units of value) and share (of all value for sale)")
+        raise UsageError("name one of target (in units of value) and share (of all value for sale)")
     if share is not None:
         return _checks.number("share", share, above=0, at_most=1) * whole
     return _checks.number("target", target, above=0)
@@ -567,6 +600,24 @@ class PriceSearch:
             raise InputError(f"nothing is sold at any θ and γ: the cheapest costs {self.cost.min():.6g}")
         return int(np.lexsort((-then, -np.where(self.sold, wanted, -math.inf)))[0])
 
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``pairs`` of θ and γ, those that ``sold``, and ``proven`` ones; ``target``, ``lowest_cost``; ``best_theta``,
+        ``best_gamma``, ``best_cost``, ``best_inclusiveness`` and ``best_gini``, where revenue is highest, and
+        ``inclusive_theta`` and so on, where most owners are paid: None if nothing is sold.
+        """
+        found: dict[str, object] = {
+            "pairs": len(self), "sold": self.sold.sum(), "proven": self.proven.sum(), "target": self.target,
+            "lowest_cost": self.cost.min(),
+        }  # fmt: skip
+        sells = bool(self.sold.any())
+        rows = {"best": self.best, "inclusive": self.most_inclusive} if sells else {"best": None, "inclusive": None}
+        for word, row in rows.items():
+            for name in ("theta", "gamma", "cost", "inclusiveness", "gini"):
+                found[f"{word}_{name}"] = None if row is None else getattr(self, name)[row]
+        return as_facts(found)
+
     def summary(self) -> str:
         """The best choices, in words."""
         limit = "" if self.budget is None else f", at most {self.budget:.6g}"
@@ -673,12 +724,12 @@ def search_prices(
     """
     _checks.not_one_string("thetas", thetas, "numbers")
     if markups is not None and gammas is not None:
-        raise InputError("name markups or gammas, not both: each says how large the privacy cost is")
+        raise UsageError("name markups or gammas, not both: each says how large the privacy cost is")
     sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
     for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
         _checks.not_one_string(name, given, "numbers")
         if np.ndim(given) != 1 or not len(given):  # type: ignore[arg-type]
-            raise InputError(f"{name} must be a list of numbers, got {given!r}")
+            raise UsageError(f"{name} must be a list of numbers, got {given!r}")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)
     worth, names, method, _, _ = _worth(values, ids)

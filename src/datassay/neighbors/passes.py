@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UnavailableError
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
@@ -303,7 +303,7 @@ def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _P
     threads = max(1, min(threads, memory // (fixed + each)))
     rows = (memory // threads - fixed) // each
     if rows < 1:
-        raise InputError(
+        raise UnavailableError(
             f"memory={memory} bytes is too little: one validation point against {space.n_train} training points "
             f"needs {fixed + each} ({-(-(fixed + each) // 2**20)} MiB)"
         )

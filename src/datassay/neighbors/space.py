@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.data import Inputs
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -278,7 +278,7 @@ def make_space(
     if metric == "precomputed":
         return _given_space(X, X_val)
     if X is None:
-        raise InputError(f"X must be given with metric={metric!r}")
+        raise UsageError(f"X must be given with metric={metric!r}")
     points = as_floats("X", X)
     if points.shape[0] == 0:
         raise InputError("X has no rows; there is nothing to value")
@@ -350,17 +350,17 @@ def _given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGrap
     excludes_self = X_val is None
     given, name = (X, "X") if excludes_self else (X_val, "X_val")
     if given is None:
-        raise InputError(
+        raise UsageError(
             'metric="precomputed" needs the distances: X_val of shape (validation, training), or a square X alone'
         )
     if X is not None and not excludes_self:
-        raise InputError('with metric="precomputed" the distances are given as X_val and X must be None')
+        raise UsageError('with metric="precomputed" the distances are given as X_val and X must be None')
     if isinstance(given, NeighbourGraph) or sparse.issparse(given):
         graph = given if isinstance(given, NeighbourGraph) else NeighbourGraph.from_csr(given)
         if graph.n_validation == 0 or graph.n_train == 0:
             raise InputError(f"{name} is an empty neighbour graph ({graph.n_validation} × {graph.n_train})")
         if excludes_self:
-            raise InputError(
+            raise UsageError(
                 "a neighbour graph is given as X_val, with y_val; leave each record out of its own neighbours "
                 "when you build it"
             )

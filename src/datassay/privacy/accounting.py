@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Cost:
         _checks.integer("count", self.count, at_least=1)
         _checks.number("sampling", self.sampling, above=0, at_most=1)
         if self.noise.startswith("discrete") and self.sensitivity != int(self.sensitivity):
-            raise InputError(f"sensitivity must be a whole number for {self.noise} noise, got {self.sensitivity}")
+            raise UsageError(f"sensitivity must be a whole number for {self.noise} noise, got {self.sensitivity}")
         if self.neighbours == "replace" and self.sampling < 1 and self.noise != "gaussian":
-            raise InputError("with sampling, replaced records are accounted for Gaussian noise only")
+            raise UsageError("with sampling, replaced records are accounted for Gaussian noise only")
 
     def to_dict(self) -> dict[str, str | float | int]:
         """The cost as plain values."""
@@ -219,7 +219,7 @@ def calibrate(
             ("epsilon", epsilon, 1e-3, 200.0), ("delta", delta, 1e-15, 1.0), ("sampling", sampling, 1e-5, 1.0),
         ):  # fmt: skip
             if not low <= number <= high:
-                raise InputError(
+                raise UsageError(
                     f"{name}={number:g} is beyond what the accountant can do here: it must be from {low:g} to {high:g}"
                 )
     return _calibrated(least, epsilon, delta)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
 from datassay.privacy.guarantee import NEIGHBOURS, Neighbours, Relation
 from datassay.privacy.layered_release import private_layered_shapley
@@ -34,6 +34,7 @@ from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
 from datassay.privacy.statistics import ReleaseKind
+from datassay.results import Fact, as_facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,6 +80,21 @@ class Audit:
     false_positives: NDArray[np.float64]
     true_positives: NDArray[np.float64]
     costs: tuple[Cost, ...] = ()
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``epsilon`` and ``delta`` as claimed; ``lower_bound`` and ``noise_bound``; ``refuted`` and the number of
+        ``faults``; ``trials`` and ``confidence``; ``bound.WAY`` for each way of looking.
+        """
+        return as_facts(
+            {
+                "epsilon": self.epsilon, "delta": self.delta, "lower_bound": self.lower_bound,
+                "noise_bound": self.noise_bound, "refuted": self.refuted, "faults": len(self.faults),
+                "trials": self.trials, "confidence": self.confidence,
+                **{f"bound.{way}": bound for way, bound in self.bounds.items()},
+            }
+        )  # fmt: skip
 
     @property
     def refuted(self) -> bool:
@@ -396,7 +412,7 @@ def audit(
     relation: Relation | None
     if callable(mechanism):
         if first is None and second is None:
-            raise InputError("give the two neighbouring data sets that the mechanism is to be played on")
+            raise UsageError("give the two neighbouring data sets that the mechanism is to be played on")
         name = getattr(mechanism, "__name__", type(mechanism).__name__)
         relation, half = None, (trials or 10_000) // 2
         outputs = [_outputs(mechanism(data, half), half) for data in (first, second)]
@@ -418,14 +434,14 @@ def audit(
             games, claimed = _knn_games(epsilon, delta, neighbours, sampling, trials, k)
         elif mechanism == "private_layered_shapley":
             if sampling < 1:
-                raise InputError("private_layered_shapley claims nothing from sampling: leave it at 1")
+                raise UsageError("private_layered_shapley claims nothing from sampling: leave it at 1")
             relation = "replace"
             parts = 2
             games, claimed, faults = _layered_games(epsilon, trials, (1 - confidence) / parts)
             checks += [*faults, *_design_faults()]
         elif mechanism == "noisy_records":
             if sampling < 1:
-                raise InputError("noisy_records claims nothing from sampling: leave it at 1")
+                raise UsageError("noisy_records claims nothing from sampling: leave it at 1")
             relation = "replace-features"
             games, claimed = _record_games(epsilon, trials)
             copies = np.concatenate([game.outputs[:, 2] for game in games.values()])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._work import Progress
 from datassay.data import Inputs, prepare
 from datassay.neighbors import as_floats
@@ -28,7 +28,7 @@ from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
-from datassay.results import Parameter
+from datassay.results import Fact, Parameter, as_facts
 from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
     harmonic = sum(1 / k for k in range(1, n))
     chance = (design.c / design.alpha) ** 2 * math.log(max(n, 2)) / (2 * n) * math.log(2 * n / design.beta)
     if chance == 0 or epsilon > 100:
-        raise InputError("the published scale of noise has no use for so large an alpha or epsilon")
+        raise UsageError("the published scale of noise has no use for so large an alpha or epsilon")
     return float(model.c) * max(harmonic, 1.0) / n / math.log(math.expm1(epsilon) / min(1.0, chance) + 1)
 
 
@@ -119,6 +119,20 @@ class LayeredPlan:
             f"{self.design.fits:,} model fits; Laplace noise of scale {self.scale.max():.3g}{proof} for ε = "
             f"{self.epsilon:g}; rank correlation with the true values to expect: {expected} ({self.pilot})"
         )
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``players`` and model ``fits``; ``epsilon``, the largest ``sensitivity`` and the largest ``scale`` of noise of a
+        value; ``certified``; and the rank ``correlation`` with true values to expect, None where it was not predicted.
+        """
+        return as_facts(
+            {
+                "players": self.design.n, "fits": self.design.fits, "epsilon": self.epsilon,
+                "sensitivity": self.sensitivity.max(), "scale": self.scale.max(),
+                "certified": self.noise == "certified", "correlation": self.correlation,
+            }
+        )  # fmt: skip
 
     @property
     def is_low(self) -> bool:
@@ -187,7 +201,7 @@ def _pilot_rows(
 
 def _check_learner(model: Any) -> None:
     if not is_stable(model):
-        raise InputError(
+        raise UsageError(
             "model must be a StableLogisticRegression: the guarantee rests on how far one record can move the learner, "
             f"which is not known for {type(model).__name__} (at a fixed C, scikit-learn's does not even settle down)"
         )
@@ -221,7 +235,7 @@ def _plan(
     if design is None:
         design = layered_design(n, c=model.c, seed=seed, **promise)
     elif promise:
-        raise InputError(f"the design has its own alpha, beta and bound: leave out {', '.join(promise)}")
+        raise UsageError(f"the design has its own alpha, beta and bound: leave out {', '.join(promise)}")
     elif design.n != n:
         raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
     stability = model.stability_on(points, labels) if constants == "sharp" else model
@@ -372,7 +386,7 @@ def private_layered_shapley(
     _check_learner(model)
     check_ledger(ledger)
     if X_val is None:
-        raise InputError("X_val must be given: a public validation set that is no part of the training data")
+        raise UsageError("X_val must be given: a public validation set that is no part of the training data")
     inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
     notes = list(inputs.notes)
     only_private = check_public(inputs, notes)
@@ -446,7 +460,7 @@ def _accounted(cost: Cost, recipients: int, delta: float) -> str:
 def _judge(plan: LayeredPlan, at_least: float | None) -> None:
     """Before anything is spent: refuse what was said to be too little, warn of what is likely to be."""
     if at_least is not None and (plan.correlation is None or plan.correlation < at_least):
-        raise InputError(
+        raise UnavailableError(
             f"refused, and nothing was spent: at_least={at_least:g} is asked of the rank correlation, and the plan is: "
             f"{plan}"
         )
@@ -482,5 +496,5 @@ def _values(
         progress=progress,
     )  # fmt: skip
     if len(found.values) != design.n or found.stopped != "design":
-        raise InputError("the design could not be evaluated to its end; nothing is released")
+        raise UnavailableError("the design could not be evaluated to its end; nothing is released")
     return found.values

@@ -22,9 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import AUDIENCES, RELATIONS, Relation
+from datassay.results import Fact, as_facts
 
 APPLICATION_ID = 0x64615373  # «daSs», in the file's header
 VERSIONS = (1, 2)  # 2: with disclosures, which a reader of 1 would not count
@@ -64,7 +65,7 @@ PRAGMA user_version = 2;
 _COLUMNS = ("number", "dataset", "request", "mechanism", "audience", "costs", "spent", "released", "result", "secret")
 
 
-class BudgetExceededError(InputError):
+class BudgetExceededError(UnavailableError):
     """A release was refused because it would spend more than the ledger allows; nothing was drawn."""
 
 
@@ -142,7 +143,7 @@ class Ledger:
             delta = check_delta(delta)
         if not self.path.exists():
             if epsilon is None or delta is None:
-                raise InputError(f"there is no ledger {str(path)!r}; a new one needs a budget: epsilon and delta")
+                raise UsageError(f"there is no ledger {str(path)!r}; a new one needs a budget: epsilon and delta")
             self._create(epsilon, delta, neighbours or "add-remove")
         with self._open() as connection:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
@@ -156,7 +157,7 @@ class Ledger:
             ("neighbours", neighbours, self.neighbours),
         ):
             if given is not None and given != kept:
-                raise InputError(
+                raise UsageError(
                     f"the ledger {str(path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
                 )
 
@@ -166,7 +167,7 @@ class Ledger:
     def _create(self, epsilon: float, delta: float, neighbours: Relation) -> None:
         """Make the file whole beside its place and link it there: two processes cannot both make it."""
         if not self.path.parent.is_dir():
-            raise InputError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
+            raise UsageError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
             temporary.touch(mode=0o600)  # it will hold secrets: nobody else is to read it
@@ -209,13 +210,15 @@ class Ledger:
                     raise InputError(f"the ledger {str(self.path)!r} was made by another version of datassay")
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                    raise InputError(f"the ledger {str(self.path)!r} is busy; try again") from None
+                    raise UnavailableError(f"the ledger {str(self.path)!r} is busy; try again") from None
                 raise foreign from None
             yield connection
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error)):
-                raise InputError(f"the ledger {str(self.path)!r} stayed busy for {WAIT_SECONDS} s; try again") from None
-            raise InputError(f"the ledger {str(self.path)!r} cannot be used: {error}") from None
+                raise UnavailableError(
+                    f"the ledger {str(self.path)!r} stayed busy for {WAIT_SECONDS} s; try again"
+                ) from None
+            raise UnavailableError(f"the ledger {str(self.path)!r} cannot be used: {error}") from None
         finally:
             connection.close()
 
@@ -225,7 +228,7 @@ class Ledger:
         for cost in costs:
             # Who may replace a whole record may replace its features.
             if cost.neighbours not in (self.neighbours, "replace" if self.neighbours == "replace-features" else None):
-                raise InputError(
+                raise UsageError(
                     f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
                     f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
                 )
@@ -271,7 +274,7 @@ class Ledger:
         It costs nothing yet. A disclosure reveals labels, so the ledger must be kept for ``replace-features``.
         """
         if self.neighbours != "replace-features":
-            raise InputError(
+            raise UsageError(
                 f"a disclosure gives labels away and protects features alone; the ledger {str(self.path)!r} is kept "
                 f"for neighbours={self.neighbours!r}, so use one made with neighbours='replace-features'"
             )
@@ -383,6 +386,23 @@ class Ledger:
     def remaining(self) -> float:
         """What is left of ε. Composition is not addition: a release may cost less than its own ε."""
         return max(0.0, self.epsilon - self.spent())
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``budget_epsilon``, ``budget_delta``, ``spent_epsilon``, ``left_epsilon``, ``share_spent``; how many
+        ``releases`` there are, ``undelivered`` ones among them (paid for, and never delivered), and ``disclosures``.
+        """
+        lines, spent = self.releases(), self.spent()
+        return as_facts(
+            {
+                "budget_epsilon": self.epsilon, "budget_delta": self.delta, "spent_epsilon": spent,
+                "left_epsilon": max(0.0, self.epsilon - spent), "share_spent": spent / self.epsilon,
+                "releases": len(lines),
+                "undelivered": sum(line.released is None and bool(line.costs) for line in lines),
+                "disclosures": len(self.disclosures()),
+            }
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, object]:
         """The ledger as plain values, for export as JSON: what may be published, and no secret.

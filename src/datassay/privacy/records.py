@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay._work import chunks, in_order, thread_count
 from datassay.privacy.mechanisms import add_noise
 
@@ -42,33 +42,33 @@ class NoisyRecords:
     def __init__(self, low: ArrayLike, high: ArrayLike, epsilon: ArrayLike) -> None:
         low, high = (np.array(bound, np.float64, ndmin=1) for bound in (low, high))
         if low.ndim != 1 or low.shape != high.shape or len(low) == 0:
-            raise InputError(f"bounds must be one low and one high a feature; got {low.shape} and {high.shape}")
+            raise UsageError(f"bounds must be one low and one high a feature; got {low.shape} and {high.shape}")
         bad = ~(np.isfinite(low) & np.isfinite(high) & (low <= high))
         if bad.any():
             at = int(bad.argmax())
-            raise InputError(
+            raise UsageError(
                 f"the bounds of feature {at} are {low[at]:g} and {high[at]:g}: they must be finite, the low one first"
             )
         with np.errstate(over="ignore"):
             if not np.isfinite(high - low).all():
                 at = int((~np.isfinite(high - low)).argmax())
-                raise InputError(f"the bounds of feature {at} are too far apart")
+                raise UsageError(f"the bounds of feature {at} are too far apart")
         if (low == high).all():
-            raise InputError("the bounds leave no feature room to move: every copy would be the same, and tell nothing")
+            raise UsageError("the bounds leave no feature room to move: every copy would be the same, and tell nothing")
         if np.ndim(epsilon) == 0:
             each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
         else:
             each = np.array(epsilon, np.float64)
             if each.shape != low.shape:
-                raise InputError(
+                raise UsageError(
                     f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given"
                 )
             if not (np.isfinite(each) & (each > 0)).all():
                 at = int((~(np.isfinite(each) & (each > 0))).argmax())
-                raise InputError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
+                raise UsageError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
         with np.errstate(over="ignore"):
             if not np.isfinite((high - low) / each).all() or (each < 1e-100).any():
-                raise InputError("epsilon is too small: noise of such a scale cannot be written down")
+                raise UsageError("epsilon is too small: noise of such a scale cannot be written down")
         for name, array in (("low", low), ("high", high), ("epsilon", each)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Bar, Progress
@@ -47,8 +47,10 @@ from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
 from datassay.results import (
+    Fact,
     FrameKind,
     Parameter,
+    as_facts,
     frozen,
     make_frame,
     new_axes,
@@ -138,6 +140,22 @@ class PrivateValues:
             return simple
         at = self.guarantee.delta if delta is None else check_delta(delta)
         return min(simple, total_epsilon([replace(cost, count=recipients * cost.count) for cost in self.costs], at))
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name; for the operator, as the values are.
+
+        ``records``; ``epsilon``, ``delta``, ``neighbours``, ``sampling``, ``audience`` and ``certified`` of the
+        guarantee; ``median_value``, and ``low_value`` and ``high_value`` with nine in ten between them.
+        """
+        low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
+        told = self.guarantee
+        return as_facts(
+            {
+                "records": len(self), "epsilon": told.epsilon, "delta": told.delta, "neighbours": told.neighbours,
+                "sampling": told.sampling, "audience": told.audience, "certified": told.certified,
+                "median_value": middle, "low_value": low, "high_value": high,
+            }
+        )  # fmt: skip
 
     def summary(self) -> str:
         """What was released, under which guarantee, and how the values are spread, in words."""
@@ -322,7 +340,7 @@ class Paid:
 def check_ledger(ledger: object) -> None:
     """A ledger, or none."""
     if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
+        raise UsageError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
 
 
 def check_public(inputs: Inputs, notes: list[str]) -> NDArray[np.generic]:
@@ -364,9 +382,9 @@ def _set_up(
     _checks.choice("neighbours", neighbours, NEIGHBOURS)
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     if X_val is None:
-        raise InputError("X_val must be given: a public validation set that is no part of the training data")
+        raise UsageError("X_val must be given: a public validation set that is no part of the training data")
     if metric == "precomputed":
-        raise InputError("private values need features, so that they depend on each training record by itself")
+        raise UsageError("private values need features, so that they depend on each training record by itself")
     check_ledger(ledger)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
@@ -453,9 +471,9 @@ def private_tknn_shapley(
     """
     tau = _checks.number("tau", tau)
     if metric == "cosine" and not -1 <= tau <= 1:
-        raise InputError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
+        raise UsageError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
     if metric in ("euclidean", "manhattan") and tau < 0:
-        raise InputError(f"tau={tau:g} is below 0, and no distance is")
+        raise UsageError(f"tau={tau:g} is below 0, and no distance is")
     _checks.choice("release", release, tuple(COLUMNS))
     _checks.boolean("geometry", geometry)
     setting = _set_up(
@@ -465,7 +483,7 @@ def private_tknn_shapley(
     game, inputs = setting.game, setting.game.inputs
     m = game.space.n_validation
     if release == "paper" and (neighbours != "add-remove" or geometry):
-        raise InputError(
+        raise UsageError(
             'release="paper" counts all records at every validation point and is published for add-remove neighbours; '
             "use the histogram for replaced records and for geometry"
         )

@@ -13,7 +13,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
 from datassay.neighbors import DEFAULT_MEMORY, NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
-from datassay.results import save_columns
+from datassay.results import Fact, as_facts, save_columns
 
 ReleaseKind = Literal["histogram", "paper"]
 COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
@@ -50,6 +50,11 @@ class NoisyCounts:
     n_classes: int
     columns: tuple[str, ...] = COLUMNS["histogram"]
     encoder: Encoder | None = None
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: validation ``points``, ``classes``, ``tau``, and ``total.COLUMN`` of noisy counts."""
+        totals = {f"total.{name}": self.counts[:, j].sum() for j, name in enumerate(self.columns)}
+        return as_facts({"points": len(self.counts), "classes": self.n_classes, "tau": self.tau, **totals})
 
     def value(self, x: object, y: object) -> float:
         """Value of a record that is not among those counted, from the released numbers alone.

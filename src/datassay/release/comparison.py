@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Table, as_table, missing_column
@@ -18,7 +18,17 @@ from datassay.identity import Risk, Scenarios, reidentification_risk
 from datassay.release import strategies as ways
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import FrameKind, Parameter, check_axes, freeze, make_frame, new_axes, save_columns
+from datassay.results import (
+    Fact,
+    FrameKind,
+    Parameter,
+    as_facts,
+    check_axes,
+    freeze,
+    make_frame,
+    new_axes,
+    save_columns,
+)
 from datassay.value import balance_weights, knn_shapley, waka
 
 if TYPE_CHECKING:
@@ -107,7 +117,7 @@ class Comparison:
         from scipy.stats import spearmanr
 
         if self.worth is None:
-            raise InputError("values were not asked for: compare_releases(…, individuals=True)")
+            raise UsageError("values were not asked for: compare_releases(…, individuals=True)")
         first = self.worth[0]
         if not np.isfinite(first).any():
             raise InputError("the first strategy must keep people as they are: others are compared with it")
@@ -131,6 +141,22 @@ class Comparison:
                 else float("nan"),
             }
         return found
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``people``, ``strategies``, ``lowest_risk``; and of each strategy ``risk.STRATEGY``, ``linkability``, ``gain``,
+        ``fidelity``, ``mcc``, ``f1``, ``loss``, ``pareto_mcc`` and ``pareto_fidelity`` in the same way (the last two
+        say that no other strategy has both less risk and more of that utility).
+        """
+        columns: dict[str, NDArray[np.generic]] = {**self._numbers()}
+        columns |= {f"pareto_{utility}": self.pareto(utility) for utility in ("mcc", "fidelity")}
+        found: dict[str, object] = {
+            "people": len(self.people), "strategies": len(self), "lowest_risk": self.values.min(),
+        }  # fmt: skip
+        for i, strategy in enumerate(self.ids.tolist()):
+            found |= {f"{name}.{strategy}": column[i] for name, column in columns.items()}
+        return as_facts(found)
 
     def summary(self) -> str:
         """The strategies as a table, and which of them are worth considering."""
@@ -178,7 +204,7 @@ class Comparison:
     def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how each strategy changes people's risk, by fifths of their value; returns the axes."""
         if self.worth is None:
-            raise InputError("values were not asked for: compare_releases(…, individuals=True)")
+            raise UsageError("values were not asked for: compare_releases(…, individuals=True)")
         if ax is None:
             ax = new_axes(7, 4.5)
         check_axes(ax)
@@ -276,7 +302,7 @@ def make_release(
     if not isinstance(strategy, str):
         made = strategy(table)
         if not isinstance(made, Release):
-            raise InputError(f"a strategy must return a Release, got {type(made).__name__}")
+            raise UsageError(f"a strategy must return a Release, got {type(made).__name__}")
         return made
     name, equals, text = strategy.partition("=")
     name = name.strip()
@@ -289,7 +315,7 @@ def make_release(
         try:
             number = float(text)
         except ValueError:
-            raise InputError(f"strategy {strategy!r}: {text.strip()!r} is not a number") from None
+            raise UsageError(f"strategy {strategy!r}: {text.strip()!r} is not a number") from None
         if name == "k":
             return ways.mondrian(table, int(number) if number.is_integer() else number)  # type: ignore[arg-type]
         if name == "remove":
@@ -299,7 +325,7 @@ def make_release(
             # The utility of the thesis: it suffers less than "soft" from classes of unequal size.
             worth = knn_shapley(table, utility="fraction", **value) if name == "shapley" else waka(table, **value)
             return ways.remove(table, number, values=worth)
-    raise InputError(
+    raise UsageError(
         f"strategy {strategy!r} is not known; there are keep, k=8, remove=0.25, shapley=0.25, waka=0.25, copula, ctgan "
         "and tvae"
     )
@@ -359,11 +385,11 @@ def compare_releases(
     """
     given = as_table(table, text="categorical") if label is None else _labelled(table, label)
     if given.label is None:
-        raise InputError("name the column to predict with label")
+        raise UsageError("name the column to predict with label")
     seed = _checks.integer("seed", seed, at_least=0)
     if test is None:
         if validation is not None:
-            raise InputError("validation goes with test: give both, or neither")
+            raise UsageError("validation goes with test: give both, or neither")
         given, valued, held_out = given.split(0.7, 0.15, 0.15, seed=seed)
         looked_at: Table | None = valued
     else:
@@ -374,9 +400,9 @@ def compare_releases(
     _checks.not_one_string("strategies", strategies, "")
     named = dict(strategies) if isinstance(strategies, Mapping) else {_name(s): s for s in strategies}
     if len(named) < len(strategies):
-        raise InputError("two strategies have the same name; give them names of their own: {'name': strategy}")
+        raise UsageError("two strategies have the same name; give them names of their own: {'name': strategy}")
     if not named:
-        raise InputError("strategies names none")
+        raise UsageError("strategies names none")
     risks: list[Risk] = []
     uses: list[Utility] = []
     alike, worth, notes = [], [], []

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, MissingDependencyError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Column, Table, as_table, missing_column, read_table
-from datassay.results import FrameKind, Parameter, Values, save_columns
+from datassay.results import Fact, FrameKind, Parameter, Values, as_facts, save_columns
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +55,10 @@ class Release:
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value}" for name, value in self.parameters.items() if value is not None)
         return f"Release({len(self):,} records, {self.strategy}({settings}))"
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``records`` released, the ``strategy``, and whether they are ``synthetic``."""
+        return as_facts({"records": len(self), "strategy": self.strategy, "synthetic": self.synthetic})
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """The released table as a data frame."""
@@ -108,14 +112,14 @@ def remove(table: object, share: float, *, values: Values | None = None, seed: i
     share = _checks.number("share", share, at_least=0, below=1)
     count = round(share * len(given))
     if count >= len(given):
-        raise InputError(f"removing {share:g} of {len(given)} people leaves nobody")
+        raise UsageError(f"removing {share:g} of {len(given)} people leaves nobody")
     if values is None:
         seed = _checks.integer("seed", seed, at_least=0)
         gone = np.random.default_rng(seed).permutation(len(given))[:count]
         how: dict[str, Parameter] = {"share": share, "by": "random"}
     else:
         if not isinstance(values, Values):
-            raise InputError(f"values must be Values, got {type(values).__name__}")
+            raise UsageError(f"values must be Values, got {type(values).__name__}")
         places = {id: i for i, id in enumerate(values.ids.tolist())}
         lacking = [id for id in given.ids.tolist() if id not in places]
         if lacking:
@@ -187,21 +191,21 @@ def mondrian(
     given = _taken(table)
     k = _checks.integer("k", k, at_least=1)
     if k > len(given):
-        raise InputError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
+        raise UsageError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
     _checks.not_one_string("columns", columns)
     for name in (*(columns or ()), *([] if sensitive is None else [sensitive])):
         if name not in given.columns:
             raise InputError(f"{given.name}: {missing_column(name, given.columns)}")
     if sensitive is None and (l is not None or t is not None):
-        raise InputError("l and t are about the column named sensitive; name it")
+        raise UsageError("l and t are about the column named sensitive; name it")
     if sensitive is not None and l is None and t is None:
-        raise InputError(f"sensitive={sensitive!r} needs l, t or both")
+        raise UsageError(f"sensitive={sensitive!r} needs l, t or both")
     if columns is not None and sensitive in columns:
-        raise InputError(f"{sensitive!r} is sensitive and cannot be one of the columns to make alike")
+        raise UsageError(f"{sensitive!r} is sensitive and cannot be one of the columns to make alike")
     chosen = [name for name in given.columns if name not in given.carried] if columns is None else list(columns)
     chosen = [name for name in dict.fromkeys(chosen) if name != sensitive]
     if not chosen:
-        raise InputError("columns names no attribute to make alike")
+        raise UsageError("columns names no attribute to make alike")
     least = 1 if l is None else _checks.integer("l", l, at_least=1)
     farthest = 1.0 if t is None else _checks.number("t", t, at_least=0, at_most=1)
     ranked = [_ranks(given.columns[name]) for name in chosen]
@@ -218,7 +222,7 @@ def mondrian(
     absent = n_secret - 1 if sensitive is not None and given.columns[sensitive].missing.any() else -1
     different = int((share > 0).sum()) - (absent >= 0)
     if least > different:
-        raise InputError(f"l is {least}, and {sensitive!r} has {different} different values")
+        raise UsageError(f"l is {least}, and {sensitive!r} has {different} different values")
     group = np.empty(len(given), np.int64)
     count = kernels.mondrian(
         np.array([codes for codes, _, _, _ in ranked]), np.array([levels for _, levels, _, _ in ranked]), places,
@@ -421,7 +425,7 @@ def _by_model(
         np.random.set_state(before)  # noqa: NPY002
     else:
         if not (hasattr(method, "fit") and hasattr(method, "sample")):
-            raise InputError(f"method must be 'copula', 'ctgan', 'tvae' or have fit and sample, got {method!r}")
+            raise UsageError(f"method must be 'copula', 'ctgan', 'tvae' or have fit and sample, got {method!r}")
         method.fit(frame)
         made, label = method.sample(n), type(method).__name__
     import narwhals as nw

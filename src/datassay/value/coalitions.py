@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
 from datassay.results import Parameter
@@ -356,7 +356,7 @@ def make_model_game(
     model = checked_model(model, seed)
     _checks.choice("on_failure", on_failure, ("empty", "raise"))
     if X_val is None:
-        raise InputError("X_val must be given: records to score the model on, no part of the training data")
+        raise UsageError("X_val must be given: records to score the model on, no part of the training data")
     numeric = is_regressor(model)
     inputs = prepare(X, y, X_val, y_val, ids=ids, numeric=numeric)
     points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
@@ -449,13 +449,13 @@ def checked_model(model: Any, seed: int) -> Any:
     from sklearn.base import clone
 
     if isinstance(model, type):
-        raise InputError(f"model must be an estimator, got the class {model.__name__}; write {model.__name__}()")
+        raise UsageError(f"model must be an estimator, got the class {model.__name__}; write {model.__name__}()")
     if not (hasattr(model, "fit") and hasattr(model, "predict")):
-        raise InputError(f"model must have scikit-learn's fit and predict, got {type(model).__name__}")
+        raise UsageError(f"model must have scikit-learn's fit and predict, got {type(model).__name__}")
     try:
         copied = clone(model)
     except TypeError as error:
-        raise InputError(f"model must be a scikit-learn estimator that can be cloned: {first_line(error)}") from None
+        raise UsageError(f"model must be a scikit-learn estimator that can be cloned: {first_line(error)}") from None
     parameters = copied.get_params(deep=True)
     states = {n: value for n, value in parameters.items() if n.split("__")[-1] == "random_state"}
     loose: dict[str, Any] = {n: seed for n, value in states.items() if value is None}
@@ -481,9 +481,9 @@ def players(
     column = None
     if isinstance(groups, str):
         if not isinstance(X, Table):
-            raise InputError(f"groups={groups!r} names a column, and X is no Table; give one owner for each record")
+            raise UsageError(f"groups={groups!r} names a column, and X is no Table; give one owner for each record")
         if groups in X.features:
-            raise InputError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
+            raise UsageError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
         column, groups = groups, X[groups]
     # A list goes through object, lest numpy turn what is missing among strings into a string.
     names = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
@@ -516,10 +516,10 @@ def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Sc
         elif hasattr(model, "score"):
             return None, _own_score
         else:
-            raise InputError(f"{type(model).__name__} has no score of its own: name one with scoring")
+            raise UsageError(f"{type(model).__name__} has no score of its own: name one with scoring")
     if not isinstance(scoring, str):
         if not callable(scoring):
-            raise InputError(f"scoring must be a name of scikit-learn's or a function (model, X, y), got {scoring!r}")
+            raise UsageError(f"scoring must be a name of scikit-learn's or a function (model, X, y), got {scoring!r}")
         return None, scoring
     if scoring == CLIPPED:
         return scoring, _clipped_log_loss
@@ -528,7 +528,7 @@ def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Sc
     if scoring not in get_scorer_names():
         close = _checks.closest(scoring, [*get_scorer_names(), CLIPPED])
         hint = f"; did you mean {close!r}?" if close else "; see sklearn.metrics.get_scorer_names()"
-        raise InputError(f"there is no scoring {scoring!r}{hint}")
+        raise UsageError(f"there is no scoring {scoring!r}{hint}")
     return scoring, get_scorer(scoring)
 
 

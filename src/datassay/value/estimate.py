@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import Values, check_axes, frozen, new_axes, save_columns
+from datassay.results import Fact, Values, as_facts, check_axes, frozen, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,6 +121,25 @@ class Estimate(Values):
             f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value by estimate, "
             f"{(self.upper < 0).sum():,} for sure: {meaning}."
         ]
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers of :meth:`datassay.Values.facts`, and what the estimate took.
+
+        ``coalitions``, ``fits``, ``failures``, ``stopped``; where there are intervals ``median_half_width`` and
+        ``widest_half_width`` of these, and ``share_sure``, whose sign is sure. Where owners are valued there are
+        ``owners``, and ``records`` are those of all owners; ``negative`` and the rest are about owners.
+        """
+        found = super().facts()
+        if self.sizes is not None:
+            found = {"owners": len(self), **found, "records": int(self.sizes.sum())}
+        more: dict[str, object] = {
+            "coalitions": self.coalitions, "fits": self.fits, "failures": self.failures, "stopped": self.stopped,
+        }  # fmt: skip
+        if self.lower is not None and self.upper is not None:
+            half = (self.upper - self.lower) / 2
+            more |= {"median_half_width": np.median(half), "widest_half_width": half.max()}
+            more["share_sure"] = ((self.lower > 0) | (self.upper < 0)).mean()
+        return found | as_facts(more)
 
     def plot_convergence(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""

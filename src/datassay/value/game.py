@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.data import FittedOn, Inputs, as_labels, prepare
 from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Run, space_of
@@ -141,7 +141,7 @@ def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray
     try:
         given = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
-        raise InputError('weights must be numbers, one for each validation point, or "balanced"') from None
+        raise UsageError('weights must be numbers, one for each validation point, or "balanced"') from None
     if given.shape != (n,):
         raise InputError(f"weights must have one entry for each of the {n} validation points, got shape {given.shape}")
     bad = ~(np.isfinite(given) & (given >= 0))

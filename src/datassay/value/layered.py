@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Table, prepare
-from datassay.results import Parameter, check_axes, frozen, new_axes, write_whole
+from datassay.results import Fact, Parameter, as_facts, check_axes, frozen, new_axes, write_whole
 from datassay.value.coalitions import (
     Estimator,
     ModelGame,
@@ -187,6 +187,20 @@ class Design:
                 together[np.ix_(np.flatnonzero(others), members)] = True
         return float(together.sum() / (self.n * (self.n - 1)))
 
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers, by name.
+
+        ``players``, ``alpha``, ``beta``, ``c``; ``coalitions`` drawn, ``coalitions_per_player``, and ``fits``, the
+        models to be fitted for all players.
+        """
+        return as_facts(
+            {
+                "players": self.n, "alpha": self.alpha, "beta": self.beta, "c": self.c,
+                "coalitions": len(self.members), "coalitions_per_player": self.coalitions_per_player,
+                "fits": self.fits,
+            }
+        )  # fmt: skip
+
     def summary(self) -> str:
         """What the design promises and takes, in words."""
         whole = [k for k in range(self.n) if self.is_whole(k)]
@@ -250,9 +264,9 @@ class Design:
         """
         inputs = prepare(X, y, X_val, y_val, numeric=is_regressor(model))
         if X_new is None:
-            raise InputError("X_new must be given: the records that are to be valued")
+            raise UsageError("X_new must be given: the records that are to be valued")
         if isinstance(X_new, Table) != isinstance(X, Table):
-            raise InputError("X and X_new must both be Tables, or neither")
+            raise UsageError("X and X_new must both be Tables, or neither")
         newcomers = prepare(X_new, y_new, X_val, y_val, ids=ids, numeric=is_regressor(model))
         points = np.asarray(newcomers.points)
         if isinstance(X_new, Table):
@@ -286,7 +300,7 @@ class Design:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to a .json file that :func:`load_design` reads; it holds indices only, and nothing of the data."""
         if Path(path).suffix.lower() != ".json":
-            raise InputError(f"cannot write {str(path)!r}: the name of a design must end in .json")
+            raise UsageError(f"cannot write {str(path)!r}: the name of a design must end in .json")
         content = {
             "datassay": {"kind": "design", "version": self.version},
             "n": self.n,
@@ -370,7 +384,7 @@ def layered_design(
     k = np.arange(n)
     draws = wanted * n / (n - k)
     if draws.sum() > MOST_COALITIONS:
-        raise InputError(f"alpha={alpha:g} with c={c:g} takes {draws.sum():.2g} coalitions; allow a larger error")
+        raise UsageError(f"alpha={alpha:g} with c={c:g} takes {draws.sum():.2g} coalitions; allow a larger error")
     rng = np.random.default_rng(seed)
     expected = np.empty(n)
     members: list[Ints] = []
@@ -406,11 +420,11 @@ def assumed_c(model: Any, c: float | None) -> float:
     if is_stable(model):
         model.check_parameters()
         if c is not None and c < model.c:
-            raise InputError(f"c={c:g} is less than what the learner can do, c={model.c:g}; leave it out")
+            raise UsageError(f"c={c:g} is less than what the learner can do, c={model.c:g}; leave it out")
         return float(model.c) if c is None else c
     if c is not None:
         return c
-    raise InputError(
+    raise UsageError(
         f"give c, such that a record adds at most c/k to the score of k others: it is not known for "
         f"{type(model).__name__} (StableLogisticRegression knows its own)"
     )
@@ -474,11 +488,11 @@ def layered_shapley(
         seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress,
     )  # fmt: skip
     if design is not None and not isinstance(design, Design):
-        raise InputError(f"design must be what layered_design returns, got {type(design).__name__}")
+        raise UsageError(f"design must be what layered_design returns, got {type(design).__name__}")
     given = {"alpha": alpha, "beta": beta, "c": c, "bound": bound}
     if design is not None and any(value is not None for value in given.values()):
         named = ", ".join(name for name, value in given.items() if value is not None)
-        raise InputError(f"the design has its own alpha, beta, c and bound: leave out {named}")
+        raise UsageError(f"the design has its own alpha, beta, c and bound: leave out {named}")
     known_c = None if design is not None else assumed_c(model, c)
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,

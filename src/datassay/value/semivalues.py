@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks
 from datassay.results import Parameter
 from datassay.value.coalitions import (
@@ -498,7 +498,7 @@ def _by_orders(
         sampling = "plain" if limit is not None and truncation is None and limit < 4 * length else "antithetic"
     every = {"plain": 1, "antithetic": 2, "stratified": min(STRATA, n)}[sampling]
     if limit is not None and truncation is None and limit < 2 * every * length:
-        raise InputError(
+        raise UsageError(
             f"max_coalitions={limit:,} is not enough for two draws of {every} {sampling} orders of {n:,} players, "
             f"{2 * every * length:,} coalitions; allow more, value owners (groups), or cut orders short (truncation)"
         )
@@ -577,12 +577,12 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told
     """All coalitions, once each: exact values."""
     n = game.n_players
     if rules.max_coalitions is not None and not rules.by_default and 2**n > rules.max_coalitions:
-        raise InputError(
+        raise UsageError(
             f"max_coalitions={rules.max_coalitions:,} is not enough for sampling='exact': {n:,} players have "
             f"{f'{2**n:,}' if n <= LARGEST_ENUMERATION else f'2^{n}'} coalitions"
         )
     if n > LARGEST_ENUMERATION:
-        raise InputError(
+        raise UsageError(
             f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
             f"{LARGEST_ENUMERATION} players"
         )
@@ -687,7 +687,7 @@ def data_banzhaf(
     if run.coalitions < 4 or not np.isfinite(half).all():
         if run.stopped in ("interrupted", "workers", "seconds"):
             raise run.give_up("some with and some without every player")
-        raise InputError(
+        raise UsageError(
             f"max_coalitions={limit} is too few: every player must be in some coalitions and out of others"
         )
     run.stopped = run.stopped or "coalitions"
@@ -870,7 +870,7 @@ def data_oob(
     if not (seen > 0).all():
         if run.stopped or limit is None:
             raise run.give_up("some without every record")
-        raise InputError(f"max_bags={limit} is too few: some records were in all of them")
+        raise UsageError(f"max_bags={limit} is too few: some records were in all of them")
     run.stopped = run.stopped or "coalitions"
     values, errors = total / seen, _oob_errors(total, squares, seen)
     half = errors * quantile(rules.confidence, seen - 1)

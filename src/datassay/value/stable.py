@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 
 Floats = NDArray[np.float64]
 
@@ -160,7 +160,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         _checks.number("tol", self.tol, at_least=SMALLEST_TOLERANCE, at_most=1e-3)
         _checks.number("intercept_scaling", self.intercept_scaling, above=0)
         if self.c > LARGEST_C:
-            raise InputError(f"κ²/λ is {self.c:.2g}, too large for a stable fit: give a smaller kappa or a larger lam")
+            raise UsageError(f"κ²/λ is {self.c:.2g}, too large for a stable fit: give a smaller kappa or a larger lam")
 
     @property
     def length(self) -> float:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
-from datassay.results import FrameKind, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import Fact, FrameKind, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value.game import Game, Weights, make_game
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ class Tuning:
 
     def __repr__(self) -> str:
         return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``best_k`` or ``best_tau``, its ``accuracy``, how many ``candidates`` there were."""
+        return as_facts(
+            {f"best_{self.parameter}": self.best, "accuracy": self.scores.max(), "candidates": len(self.candidates)}
+        )
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """Candidates and their accuracy as a data frame."""
@@ -88,7 +94,7 @@ def tune_k(
     )
     chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
     if len(chosen) == 0:
-        raise InputError("candidates is empty; give at least one k")
+        raise UsageError("candidates is empty; give at least one k")
     ks = np.unique([_checks.integer("candidates", k, at_least=1) for k in chosen])
     depth = min(int(ks.max()), game.n_players)
     correct = np.empty((game.space.n_validation, depth), bool)
@@ -136,13 +142,13 @@ def tune_tau(
     )
     space = game.space
     if isinstance(space, NeighbourGraph):
-        raise InputError("tune_tau needs features or a full distance matrix, not a neighbour graph")
+        raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")
     if candidates is None:
         taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if metric == "cosine" else _quantiles(game)
     else:
         taus = np.unique([_checks.number("candidates", tau) for tau in candidates])
     if len(taus) == 0:
-        raise InputError("candidates is empty; give at least one tau")
+        raise UsageError("candidates is empty; give at least one tau")
     thresholds = np.array([space.threshold(float(tau)) for tau in taus])
     score = np.empty((space.n_validation, len(taus)))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
@@ -192,7 +192,7 @@ def waka_influence(
     n = game.space.n_train
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
-        raise InputError(f"exact must be True or False, got {exact!r}")
+        raise UsageError(f"exact must be True or False, got {exact!r}")
     # Looking at fewer ranks leaves out something between 0 and the error, of both values: their difference is off by no
     # more than one error, and a sum of such differences by one for each.
     terms = 1 if exact else max(1, int(gone.sum()))
@@ -238,15 +238,15 @@ def _without(
 def _removed(removed: Sequence[int] | NDArray[np.generic], n: int) -> NDArray[np.bool_]:
     given = np.asarray(removed)
     if given.ndim != 1:
-        raise InputError("removed must be a list of positions, or a Boolean mask")
+        raise UsageError("removed must be a list of positions, or a Boolean mask")
     gone = np.zeros(n, bool)
     if given.dtype == bool:
         if given.shape != (n,):
-            raise InputError(f"the mask of removed records has shape {given.shape} for {n} records")
+            raise UsageError(f"the mask of removed records has shape {given.shape} for {n} records")
         gone |= given
     elif given.size:
         if given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
-            raise InputError(f"removed must be positions from 0 to {n - 1}, or a Boolean mask")
+            raise UsageError(f"removed must be positions from 0 to {n - 1}, or a Boolean mask")
         gone[given.astype(np.intp)] = True
     if gone.sum() >= n - 1:
         raise InputError(f"removing {int(gone.sum())} of {n} records leaves fewer than two")

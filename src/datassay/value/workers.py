@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import thread_count
 from datassay.value.coalitions import Answer, Bools, Evaluator, Floats, ModelGame, Task, first_line
 
@@ -38,15 +38,15 @@ class UtilityCache:
 
     def __init__(self, path: object, game: ModelGame) -> None:
         if not isinstance(path, str | os.PathLike):
-            raise InputError(f"cache must be the name of a file, got {path!r}")
+            raise UsageError(f"cache must be the name of a file, got {path!r}")
         if not game.fingerprint:
-            raise InputError(
+            raise UsageError(
                 "no cache can be kept of this model or scoring: what it holds (a generator, a file, a lock) cannot be "
                 "told from what another one holds"
             )
         self._path, self._game = Path(path), game.fingerprint
         if not self._path.absolute().parent.is_dir():
-            raise InputError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
+            raise UsageError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
         try:
             self._connection = sqlite3.connect(self._path, timeout=60)
             try:
@@ -271,7 +271,7 @@ class _Processes:
         try:
             packed = cloudpickle.dumps((type(evaluator), rest, list(arrays)))
         except Exception as error:
-            raise InputError(
+            raise UsageError(
                 f"the model or the scoring cannot be sent to workers ({first_line(error)}); n_jobs=1 needs none"
             ) from None
         self._futures: list[Future[Any]] = []
