@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 .PHONY: help report test lint format types pytest bench clean
 
 help:
-	@echo "make report   value the built-in data set and print what was found"
+	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
 	@echo "make test     linter, formatter, type checker and tests"
 	@echo "make bench    time datassay against its peers on the same arrays"
 	@echo "make format   rewrite the code in the house style"
@@ -23,8 +23,18 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+# A browser for the tests of the report's page: Chromium of the system, installed from Debian's packages where that is
+# possible. Without one those tests are skipped, and say so.
+$(VENV)/.browser: $(READY)
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null; } || \
+	  echo "No Chromium here, and none could be installed: the page is not tested in a browser."
+	@touch $@
+
 report: $(READY)
-	$(BIN)/datassay value census --truth label_error
+	$(BIN)/datassay report census --truth label_error -o report.html
+	@echo "Open report.html in a browser."
 
 test: lint types pytest
 
@@ -39,7 +49,7 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY)
+pytest: $(READY) $(VENV)/.browser
 	$(BIN)/pytest -n 2
 
 bench: $(READY)

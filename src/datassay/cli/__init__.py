@@ -17,7 +17,19 @@ from typer import completion
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli import attack, datasets, ledger, market, private_value, release, reproduce, risk, unique, value
+from datassay.cli import (
+    attack,
+    datasets,
+    ledger,
+    market,
+    private_value,
+    release,
+    report,
+    reproduce,
+    risk,
+    unique,
+    value,
+)
 from datassay.cli.options import complain
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
@@ -39,7 +51,7 @@ Exit codes:
 app = typer.Typer(
     name="datassay",
     help="What every record of a data set is worth, what leaks, who can be found in it, what may be told and how to "
-    "trade it. Reads your CSV or Parquet; see `datassay value --help`.",
+    "trade it. Reads your CSV or Parquet. Start with `datassay report people.csv --label income`.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -47,6 +59,7 @@ app = typer.Typer(
     add_completion=False,  # typer's own asks which shell is running, and cannot be told
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("report")(report.report)
 app.command("value")(value.value)
 app.command("private-value")(private_value.private_value)
 app.command("attack")(attack.attack)

@@ -15,12 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import prepare
 from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, Run, collect, space_of
-from datassay.results import FrameKind, Parameter, Values, freeze, make_frame, save_columns
+from datassay.results import (
+    MOST_CLASSES,
+    Fact,
+    FrameKind,
+    Parameter,
+    Values,
+    as_facts,
+    freeze,
+    make_frame,
+    save_columns,
+)
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
@@ -67,6 +77,13 @@ class Suspects:
         rows = np.flatnonzero(self.likely)
         ranked = rows[np.argsort(self.values[rows], kind="stable")]
         return ranked[: _checks.integer("count", count, at_least=0)]
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``records``, ``likely``, ``share_likely``; ``likely.CLASS`` for each label."""
+        names, sizes = np.unique(self.labels[self.likely], return_counts=True)
+        counts = {f"likely.{name}": size for name, size in zip(names.tolist(), sizes, strict=True)}
+        found = {"records": len(self), "likely": self.likely.sum(), "share_likely": self.likely.mean()}
+        return as_facts(found | (counts if len(counts) <= MOST_CLASSES else {}))
 
     def summary(self, count: int = 10) -> str:
         """Whose label to check, in words."""
@@ -170,9 +187,9 @@ def likely_errors(
     if values is None:
         values = knn_shapley(X, y, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
     if not isinstance(values, Values):
-        raise InputError(f"values must be Values, got {type(values).__name__}")
+        raise UsageError(f"values must be Values, got {type(values).__name__}")
     if not np.array_equal(values.ids, inputs.ids):
-        raise InputError("values must be those of these records, in their order")
+        raise UsageError("values must be those of these records, in their order")
     depth = min(k, n - 1)
     share = np.empty((n, classes))
 

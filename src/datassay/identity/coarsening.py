@@ -23,7 +23,7 @@ from datassay.data import Column, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS
 from datassay.identity.result import Groups
 from datassay.identity.uniqueness import group_sizes
-from datassay.results import FrameKind, Parameter, freeze, make_frame, save_columns
+from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
 
 Floats = NDArray[np.float64]
 RARE = (0.01, 0.05)  # categories of fewer people than this share are put together
@@ -69,6 +69,17 @@ class CoarseningPlan:
 
     def __repr__(self) -> str:
         return f"CoarseningPlan({len(self) - 1} changes: {self.values[0]:.1%} → {self.values[-1]:.1%} unique)"
+
+    def facts(self) -> dict[str, Fact]:
+        """The headline numbers: ``steps``, ``share_unique``, ``share_unique_after``, ``share_below_after``."""
+        return as_facts(
+            {
+                "steps": len(self) - 1,
+                "share_unique": self.values[0],
+                "share_unique_after": self.values[-1],
+                "share_below_after": self.below[-1],
+            }
+        )
 
     def summary(self) -> str:
         """The plan, step by step, in words."""

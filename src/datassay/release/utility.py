@@ -123,8 +123,9 @@ def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
     place = {name: i for i, name in enumerate(model.classes_.tolist())}
     right = np.array([shares[i, place[y]] if y in place else 0.0 for i, y in enumerate(truth.tolist())])
     rare = names[sizes.argmin()]
+    one = len(names) == 1 and bool((predicted == names[0]).all())  # nothing to correlate
     return Utility(
-        mcc=float(matthews_corrcoef(truth, predicted)),
+        mcc=0.0 if one else float(matthews_corrcoef(truth, predicted)),
         f1=float(f1_score(truth == rare, predicted == rare, zero_division=0.0)),
         accuracy=float(accuracy_score(truth, predicted)),
         loss=float(1 - right.mean()),

@@ -9,7 +9,7 @@ from types import ModuleType
 from datassay.report.content import Card, Figure, Grid, Number, Paragraph, Section
 from datassay.report.making import report
 from datassay.report.methods import METHODS, Method
-from datassay.report.result import Report
+from datassay.report.result import Report, check_page
 
 __all__ = [
     "METHODS",
@@ -21,6 +21,7 @@ __all__ = [
     "Paragraph",
     "Report",
     "Section",
+    "check_page",
     "report",
 ]
 

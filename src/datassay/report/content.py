@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Fact = str | int | float | bool | None
+from datassay.results import Fact
+
 Facts = dict[str, Fact]
 Kind = Literal["text", "number"]
 

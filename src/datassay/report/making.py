@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay._work import Progress, thread_count
 from datassay.data import Column, Table, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
@@ -133,7 +133,7 @@ def report(
         _checks.choice("sections", name, tuple(SECTIONS))
     wanted = [name for name in SECTIONS if sections is None or name in sections]
     if not wanted:
-        raise InputError(f"sections names none; there are {', '.join(SECTIONS)}")
+        raise UsageError(f"sections names none; there are {', '.join(SECTIONS)}")
     whole = _read(table, label, id, ignore, categorical)
     aside = [name for name in whole.features if name == truth or _numbers_rows(whole.columns[name])]
     notes = [
@@ -185,7 +185,7 @@ def _read(table: object, label: str | None, id: str | None, ignore: Sequence[str
     _checks.not_one_string("categorical", categorical)
     if isinstance(table, Table):
         if id is not None or categorical:
-            raise InputError("id and categorical are for files and frames: the table is read already")
+            raise UsageError("id and categorical are for files and frames: the table is read already")
         if label is not None and label not in table.columns:
             raise InputError(f"label: {missing_column(label, table.columns)}")
         label = label or table.label

@@ -1,6 +1,5 @@
 """The report as a result: sections, the joined numbers of every record, and the page they make."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError
+from datassay._errors import UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.report.content import Facts, Section, plain, section_from_plain, to_plain
 from datassay.report.page import render
-from datassay.results import FrameKind, Parameter, frozen, make_frame, save_columns, write_whole
+from datassay.results import FrameKind, Parameter, as_facts, check_output, frozen, make_frame, save_columns, write_whole
+
+PAGES = (".html", ".htm")
+
+
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Say at once, before any work, that a page and its JSON could not be written to ``path``."""
+    target = Path(path)
+    if target.suffix.lower() not in PAGES:
+        raise UsageError(f"cannot write a page to {str(path)!r}: the name must end in .html")
+    check_output(target.with_suffix(".json"))
+    if target.is_dir():
+        raise UsageError(f"{str(target)!r} is a folder; name a file to write")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +80,16 @@ class Report:
         for one in self.sections:
             if one.key == key:
                 return one
-        raise InputError(f"there is no section {key!r}; there are {', '.join(one.key for one in self.sections)}")
+        raise UsageError(f"there is no section {key!r}; there are {', '.join(one.key for one in self.sections)}")
 
     def facts(self) -> Facts:
-        """The numbers of all sections by name, such as share_unique, share_negative, attack_auc, mean_risk."""
-        return {name: fact for section in self.sections for name, fact in section.facts.items()}
+        """The numbers of all sections by name: ``share_unique``, ``share_negative``, ``attack_auc``, ``mean_risk``, …
+
+        Also ``records`` and ``sections_left_out``.
+        """
+        left_out = sum(bool(section.left_out) for section in self.sections)
+        found = {name: fact for section in self.sections for name, fact in section.facts.items()}
+        return as_facts({"records": len(self), "sections_left_out": left_out, **found})
 
     def summary(self) -> str:
         """What was found and what to do, a line each."""
@@ -100,7 +116,7 @@ class Report:
         not at all.
         """
         target = Path(path)
-        if target.suffix.lower() not in (".html", ".htm"):
+        if target.suffix.lower() not in PAGES:
             return save_columns(target, self._header(), self.records)
         page = self.html()
         save_columns(target.with_suffix(".json"), self._header(), self.records)
@@ -114,7 +130,7 @@ class Report:
         return {
             "kind": "report",
             "name": self.name,
-            "facts": json.loads(json.dumps(self.facts())),
+            "facts": self.facts(),
             "sections": to_plain(self.sections),
             "parameters": dict(self.parameters),
             "notes": list(self.notes),

@@ -174,8 +174,8 @@ def _checked(job: Job, values: Values, suspects: Suspects, facts: Facts) -> Bloc
     caught = float(suspects.likely[truth].mean())
     facts |= {
         "detection_auroc": found.auroc,
-        "likely_mislabelled_precision": right,
-        "likely_mislabelled_recall": caught,
+        "mislabelled_precision": right,
+        "mislabelled_recall": caught,
     }
     return Paragraph(
         (
