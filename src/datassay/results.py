@@ -589,6 +589,8 @@ def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {str(path)!r}")
+    if not os.access(file, os.R_OK):
+        raise InputError(f"{str(path)!r} cannot be read: permission denied")
     foreign = InputError(f"{str(path)!r} is not a result saved by datassay")
     if file.suffix.lower() == ".parquet":
         import pyarrow as pa

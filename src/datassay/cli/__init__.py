@@ -161,14 +161,14 @@ def main() -> None:
     the traceback comes first.
     """
     arguments = sys.argv[1:]
-    whole = build()
     if os.environ.get(COMPLETE_VARIABLE):
-        whole.main(arguments, prog_name=NAME, complete_var=COMPLETE_VARIABLE)
+        build().main(arguments, prog_name=NAME, complete_var=COMPLETE_VARIABLE)  # it is the shell that asks
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that has no ε shall have a question mark
             stream.reconfigure(errors="replace")
     with _noticing_interrupts() as interrupts:
         try:
+            whole = build()
             with whole.make_context(NAME, list(arguments)) as context:
                 whole.invoke(context)
                 sys.stdout.flush()

@@ -303,7 +303,7 @@ def complain(message: str) -> None:
     # typer leaves NO_COLOR (https://no-color.org) to whoever calls it.
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     line = " ".join(f"datassay: {message}".split())
-    typer.secho(line, fg="red" if coloured else None, err=True)
+    typer.echo(typer.style(line, fg="red") if coloured else line, err=True)
 
 
 def shows_progress(quiet: bool) -> bool:
