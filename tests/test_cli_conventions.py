@@ -40,6 +40,9 @@ GAME = ["people.csv", "--validation", "public.csv", "--label", "income", "--id",
 
 # How each command is called so that it is quickly done and writes a file.
 CALLS = {
+    "report": [
+        "people.csv", "--label", "income", "--id", "id", "--quick", "--sections", "worth,found", "-o", "made.html",
+    ],
     "value": ["people.csv", "--label", "income", "--id", "id", "-o", "made.json"],
     "private-value": [*GAME, "--tau", "-0.5", "-o", "made.json"],
     "attack": ["people.csv", "--label", "income", "--id", "id", "--games", "4", "--k", "1", "-o", "made.json"],
@@ -65,6 +68,11 @@ NO_DATA = {
     "datasets": ["nowhere"],
     "reproduce": ["tiny", "--data", "nowhere"],
 }
+
+
+def written(command):
+    """The files that a command writes when it is called so."""
+    return {"ledger show": [], "report": ["made.html", "made.json"]}.get(command, [CALLS[command][-1]])
 
 
 def no_data(command):
@@ -151,7 +159,7 @@ def test_json_is_one_object_and_nothing_else(run, files, command):
     told = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert list(told) == ["command", "version", "facts", "notes", "written"]
     assert (told["command"], told["version"]) == (command, da.__version__)
-    assert told["written"] == [CALLS[command][-1]] * (command != "ledger show")
+    assert told["written"] == written(command)
     assert all(Path(file).stat().st_size for file in told["written"])
     assert all(isinstance(note, str) for note in told["notes"])
     assert told["facts"]
@@ -173,7 +181,7 @@ def test_every_fact_is_in_the_documentation(run, files, command):
 @ALL
 def test_quiet_says_nothing(run, files, command):
     assert run(*command.split(), *CALLS[command], "--quiet") == (0, "", "")
-    assert command == "ledger show" or Path(CALLS[command][-1]).exists()
+    assert all(Path(file).exists() for file in written(command))
 
 
 @ALL
@@ -183,7 +191,7 @@ def test_the_summary_is_plain_text_that_ends_with_what_was_written(run, files, c
     assert "\x1b" not in out
     lines = out.splitlines()
     assert all(line == line.rstrip() for line in lines)
-    assert command == "ledger show" or lines[-1] == f"Written: {CALLS[command][-1]}"
+    assert command == "ledger show" or lines[-1] == f"Written: {written(command)[-1]}"
     assert command == "ledger export" or len(lines) > 1
 
 
@@ -221,7 +229,7 @@ def test_a_condition_that_holds_is_exit_code_1_and_everything_is_written(run, fi
     facts = json.loads(run(*call, "--json")[1])["facts"]
     steady = {n: f for n, f in facts.items() if isinstance(f, int | float) and "value" not in n}  # some have noise
     name, fact = next(iter(steady.items()))
-    made = [] if command == "ledger show" else [Path(CALLS[command][-1])]
+    made = [Path(file) for file in written(command)]
     for file in made:
         file.unlink()
     code, out, err = run(*call, "--fail-if", f"{name} >= {float(fact)!r}", "--json")

@@ -35,10 +35,10 @@ def leaks(job: Job) -> Section:
     likely = job.records.get("likely_mislabelled")
     doubtful = likely[job.rows][first] if likely is not None else np.zeros(len(first), bool)
     facts: Facts = {
-        "attack_auc": auc,
-        "attack_auc_lower": low,
-        "attack_auc_upper": high,
-        "attack_tpr_at_5_percent": attack.tpr(0.05),
+        "auc": auc,
+        "auc_low": low,
+        "auc_high": high,
+        "tpr.0.05": attack.tpr(0.05),
         "delete_first": int(delete.sum()),
     }
     blocks: list[Block] = [

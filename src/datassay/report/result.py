@@ -83,7 +83,7 @@ class Report:
         raise UsageError(f"there is no section {key!r}; there are {', '.join(one.key for one in self.sections)}")
 
     def facts(self) -> Facts:
-        """The numbers of all sections by name: ``share_unique``, ``share_negative``, ``attack_auc``, ``mean_risk``, …
+        """The numbers of all sections by name: ``share_unique``, ``share_negative``, ``auc``, ``mean_risk``, …
 
         Also ``records`` and ``sections_left_out``.
         """

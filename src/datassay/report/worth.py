@@ -173,7 +173,7 @@ def _checked(job: Job, values: Values, suspects: Suspects, facts: Facts) -> Bloc
     right = float(truth[suspects.likely].mean()) if suspects.likely.any() else 0.0
     caught = float(suspects.likely[truth].mean())
     facts |= {
-        "detection_auroc": found.auroc,
+        "auroc": found.auroc,
         "mislabelled_precision": right,
         "mislabelled_recall": caught,
     }
