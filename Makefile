@@ -49,7 +49,7 @@ $(DOCS): $(READY)
 	@touch $@
 
 docs: $(DOCS)
-	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
 	$(BIN)/python docs/check.py docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
