@@ -26,6 +26,9 @@ html_theme = "furo"
 html_title = "datassay"
 html_copy_source = False
 html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["datassay.css"]
+highlight_language = "text"
 html_theme_options = {"navigation_with_keys": True}
 
 # Parameters are described in the docstrings; types of signatures are long unions that say less.
