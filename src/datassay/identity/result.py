@@ -840,7 +840,7 @@ class Uniqueness:
         return columns
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, group (people in the same one are alike), its size, total_bits, ``bits_`` by attribute."""
+        """One row a person: id, group (people in the same are alike), its size, total_bits, ``bits_`` by attribute."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
