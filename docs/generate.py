@@ -72,7 +72,7 @@ def method_page(method: Method) -> str:
         f"# {escaped(method.title)}",
         f"**{escaped(method.question)}**",
         linked(method.idea, method.key),
-        f"```{{code-block}} text\n:class: formula\n\n{method.formula}\n```",
+        "```{code-block} text\n:class: formula\n\n" + method.formula.replace("\n", "\n\n") + "\n```",
         f"## What is guaranteed\n\n{linked(method.guarantee, method.key)}",
         f"## What it costs\n\n{linked(method.cost, method.key)}",
         f"## When not to use it\n\n{linked(method.not_for, method.key)}",
