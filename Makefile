@@ -5,12 +5,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+DOCS   := $(VENV)/.docs
 
-.PHONY: help report test lint format types pytest bench clean
+.PHONY: help report test lint format types pytest docs bench clean
 
 help:
 	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
 	@echo "make test     linter, formatter, type checker and tests"
+	@echo "make docs     build the documentation and check its links"
 	@echo "make bench    time datassay against its peers on the same arrays"
 	@echo "make format   rewrite the code in the house style"
 	@echo "make clean    remove the environments and every cache"
@@ -52,9 +54,18 @@ types: $(READY)
 pytest: $(READY) $(VENV)/.browser
 	$(BIN)/pytest -n 2
 
+$(DOCS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS)
+	$(BIN)/sphinx-build -E -W --keep-going -n -q -b html docs docs/_build/html
+	$(BIN)/python docs/check.py docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
 bench: $(READY)
 	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)
 
 clean:
-	rm -rf $(VENV) bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) docs/_build docs/methods docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -247,7 +247,7 @@ class Table:
         return save_columns(path, header, self._columns())
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The table as a data frame (see :meth:`datassay.results.Values.to_frame`), the id first."""
+        """The table as a data frame (see :meth:`datassay.Values.to_frame`), the id first."""
         return make_frame(self._columns(), kind)
 
 

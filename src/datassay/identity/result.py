@@ -298,7 +298,7 @@ class AttributeTable:
         return {self.rows: self.ids, **self.beside, **bits}
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The table as a data frame; an attribute's column is bits_ and its name."""
+        """The table as a data frame; an attribute's column is ``bits_`` and its name."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -459,7 +459,7 @@ class AttributeSets:
         return {"set": self.ids, **numbers, **has}
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a set: its name, entropy, groups, unique, smallest, and a column has_ for each attribute."""
+        """One row a set: its name, entropy, groups, unique, smallest, and a column ``has_`` for each attribute."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -914,7 +914,7 @@ class Uniqueness:
         return columns
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, group (people in the same one are alike), its size, total_bits, bits_ by attribute."""
+        """One row a person: id, group (people in the same are alike), its size, total_bits, ``bits_`` by attribute."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -322,7 +322,7 @@ class RiskShapley:
         return columns
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, present, and a column value_ for each attribute."""
+        """One row a person: id, present, and a column ``value_`` for each attribute."""
         return make_frame(self._columns(), kind)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

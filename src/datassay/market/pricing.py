@@ -48,7 +48,7 @@ MOST_STATES, MOST_NODES = 2**20, 2**23  # of the search for the cheapest cover
 def gini(amounts: ArrayLike) -> float:
     """Gini coefficient: 0 where all get the same, towards 1 where one gets everything; 0 where nobody gets anything.
 
-    G = Σ_i Σ_j |x_i − x_j| / (2 n Σ x), from the sorted amounts.
+    G = ``Σ_i Σ_j |x_i − x_j| / (2 n Σ x)``, from the sorted amounts.
 
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)

@@ -293,7 +293,7 @@ def make_release(
     Strategies by name: ``keep``; ``k=8`` (Mondrian on all attributes); ``remove=0.25`` (at random), ``shapley=0.25``
     and ``waka=0.25`` (those of least value for predicting the validation data, the larger class counting ``balance``
     times as much as the smaller); ``copula``, ``ctgan``, ``tvae``. Or a function of the table that returns a
-    :class:`Release`.
+    :class:`datassay.Release`.
 
     >>> import datassay as da
     >>> da.release.make_release("k=4", da.census(100))

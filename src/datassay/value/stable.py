@@ -199,7 +199,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self.c / _checks.integer("m", m, at_least=1) + 2 * self.solver_error
 
     def stability_on(self, X_val: ArrayLike, y_val: ArrayLike) -> "Stability":
-        """The same constants for the mean loss on a public validation set: sharper, and proven (:class:`Stability`)."""
+        """The same constants for the mean loss on a public validation set: sharper, and proven (``Stability``)."""
         self.check_parameters()
         points, labels = check_X_y(X_val, y_val, dtype=np.float64)
         classes = np.unique(labels)

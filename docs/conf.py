@@ -1,0 +1,70 @@
+"""How the documentation is built: ``make docs``. It needs no network, and neither do its pages."""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from generate import generate  # noqa: E402
+from sphinx.ext.napoleon import Config, NumpyDocstring  # noqa: E402
+
+from datassay import __version__  # noqa: E402
+
+project = "datassay"
+author = "The datassay developers"
+copyright = "The datassay developers, Apache-2.0"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "datassay"
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["datassay.css"]
+highlight_language = "text"
+html_theme_options = {"navigation_with_keys": True}
+
+# Parameters are described in the docstrings; types of signatures are long unions that say less.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+# One line for "X, y", as it is written; attributes are told once, in the class's own text.
+NUMPYDOC = Config(
+    napoleon_use_param=False,
+    napoleon_use_rtype=False,
+    napoleon_attr_annotations=False,
+    napoleon_custom_sections=[("Attributes", "params_style")],
+)
+
+
+def prepare_docstring(app, what, name, thing, options, lines):
+    """From a docstring in numpy's style to reStructuredText.
+
+    Docstrings cite the mathematics as SPEC §5: that becomes a link to the page that has it. And a paragraph after the
+    last parameter is set off by two blank lines, by which napoleon knows that it is none. (Properties are
+    told as what they are, since napoleon takes what stands before a colon in them to be a type.)
+    """
+    ready: list[str] = []
+    in_fields = False
+    for i, line in enumerate(lines):
+        after = lines[i + 1] if i + 1 < len(lines) else ""
+        if after.startswith("---"):
+            in_fields = line in ("Parameters", "Attributes")
+        elif in_fields and line and not line[0].isspace() and not lines[i - 1] and not after.startswith("    "):
+            ready.append("")
+            in_fields = False
+        ready.append(re.sub(r"\bSPEC §(\d+)", r":ref:`Mathematics §\1 <math-\1>`", line))
+    kind = "object" if what in ("property", "attribute") else what
+    lines[:] = NumpyDocstring(ready, NUMPYDOC, app, kind, name, thing, options).lines()
+
+
+def setup(app):
+    """Make the pages that come from the package, before Sphinx looks for them."""
+    generate(HERE)
+    app.connect("autodoc-process-docstring", prepare_docstring)

@@ -1,0 +1,170 @@
+"""Pages that are made from the package: one for each method from its text, one for each room from its docstrings."""
+
+import re
+from pathlib import Path
+
+import datassay as da
+from datassay.report.methods import METHODS, Method
+
+# The four questions, and the methods that answer each.
+QUESTIONS = {
+    "What is it worth?": (
+        "knn-shapley knn-banzhaf knn-loo tknn-shapley waka data-shapley data-banzhaf beta-shapley leave-one-out "
+        "data-oob layered-shapley label-errors detect-errors removal-curve"
+    ),
+    "What does it leak?": (
+        "self-waka self-shapley waka-influence membership-attack value-and-exposure onion value-score-attack"
+    ),
+    "Who can be found?": "uniqueness-shapley coarsening reidentification-risk reidentification-shapley",
+    "What to release, to tell or to trade?": (
+        "release-strategies release-utility private-tknn-shapley private-knn-shapley private-layered-shapley ledger "
+        "audit price disclosure-game disclosure-leakage"
+    ),
+}
+
+# Public names of a room that are not at the top of the package.
+BESIDE = {
+    "attacks": "View",
+    "evaluate": "Reproduction list_reproductions reproduce",
+    "market": "ConsumerView DataOwner Move MovingNeighbours gini",
+    "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
+    "release": "Synthesizer Utility fidelity keep make_release mondrian predictive_utility remove synthesize",
+}
+
+ROOMS = {
+    "data": "Data in",
+    "results": "Results",
+    "neighbors": "Neighbours",
+    "value": "Value",
+    "privacy": "Privacy",
+    "attacks": "Attacks",
+    "identity": "Identity",
+    "release": "Release",
+    "market": "Market",
+    "evaluate": "Evaluation",
+    "report": "Report",
+    "oracle": "The oracle",
+    "errors": "Errors",
+}
+
+ORACLE = (
+    "shapley banzhaf leave_one_out waka target_waka loss_change interaction fraction_utility soft_utility "
+    "threshold_utility matching_utility cheapest_cover bandit gini"
+)
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown that shows it as it is."""
+    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
+
+
+def linked(text: str, own: str) -> str:
+    """Escaped text in which the keys of other methods are links to their pages."""
+    keys = sorted((key for key in METHODS if "-" in key and key != own), key=len, reverse=True)
+    pattern = rf"(?<![\w-])({'|'.join(keys)})(?![\w-])"
+    return re.sub(pattern, lambda found: f"[{found[1]}]({found[1]}.md)", escaped(text))
+
+
+def method_page(method: Method) -> str:
+    """One method as a page in Markdown."""
+    functions = ", ".join(f"{{py:obj}}`~datassay.{name}`" for name in method.functions)
+    parts = [
+        f"# {escaped(method.title)}",
+        f"**{escaped(method.question)}**",
+        linked(method.idea, method.key),
+        "```{code-block} text\n:class: formula\n\n" + method.formula.replace("\n", "\n\n") + "\n```",
+        f"## What is guaranteed\n\n{linked(method.guarantee, method.key)}",
+        f"## What it costs\n\n{linked(method.cost, method.key)}",
+        f"## When not to use it\n\n{linked(method.not_for, method.key)}",
+        f"## Functions\n\n{functions}",
+        f"## Reference\n\n{escaped(method.reference)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def methods_index() -> str:
+    """All methods by the question they answer."""
+    parts = [
+        "# Methods",
+        "Each page says how a method works, its formula, what it guarantees, what it costs, and when not to use it. "
+        "Not sure which? See [which method do I need](../choose.md). Wherever papers and these pages differ, see the "
+        "[errata](../errata.md).",
+    ]
+    for question, keys in QUESTIONS.items():
+        rows = [
+            f"| [{escaped(METHODS[key].title)}]({key}.md) | {escaped(METHODS[key].question)} |" for key in keys.split()
+        ]
+        parts.append("\n".join([f"## {question}", "", "| method | question |", "|---|---|", *rows]))
+        parts.append("\n".join(["```{toctree}", ":hidden:", "", *keys.split(), "```"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def names_of(room: str) -> list[str]:
+    """Full names of what a room has for the public, functions first."""
+    if room == "oracle":
+        return [f"datassay.oracle.{name}" for name in ORACLE.split()]
+    if room == "report":
+        return ["datassay.report.methods.Method"]
+    if room == "errors":
+        return ["datassay.InputError", "datassay.MissingDependencyError"]
+    names = [f"datassay.{name}" for name in da.__all__ if da._ROOM_OF.get(name) == room]
+    names.sort(key=lambda name: (name.split(".")[-1][0].isupper(), name))
+    return names + [f"datassay.{room}.{name}" for name in BESIDE.get(room, "").split()]
+
+
+def lookup(name: str) -> object:
+    """What a full name stands for."""
+    thing: object = da
+    for part in name.split(".")[1:]:
+        if not hasattr(thing, part):
+            __import__(f"{thing.__name__}.{part}")  # type: ignore[attr-defined]
+        thing = getattr(thing, part)
+    return thing
+
+
+def api_page(room: str) -> str:
+    """The reference of one room, in reStructuredText."""
+    title = ROOMS[room]
+    parts = [f"{title}\n{'=' * len(title)}"]
+    if room in ("release", "oracle"):  # modules that are public names themselves
+        parts.append(f".. py:module:: datassay.{room}")
+    for name in names_of(room):
+        thing = lookup(name)
+        if isinstance(thing, type):
+            inherited = [each for each in dir(thing) if re.fullmatch(r"set_\w+_request", each)]  # scikit-learn's own
+            options = ["   :members:", *([f"   :exclude-members: {', '.join(inherited)}"] if inherited else [])]
+            parts.append("\n".join([f".. autoclass:: {name}", *options]))
+        else:
+            parts.append(f".. autofunction:: {name}")
+    return "\n\n".join(parts) + "\n"
+
+
+def api_index() -> str:
+    """The rooms, in the order data walks through them."""
+    parts = [
+        "Reference\n=========",
+        "Every public name, from its docstring, by the room it lives in. All names at the top of the package are "
+        "loaded on first use: ``import datassay as da``.",
+        "\n   ".join([".. toctree::", ":maxdepth: 2", "", *ROOMS]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(file: Path, text: str) -> None:
+    """Write a page if it has changed, so that the next build has less to do."""
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def generate(folder: Path) -> None:
+    """Write all pages below the folder of the sources, and remove those of methods that are gone."""
+    write(folder / "methods" / "index.md", methods_index())
+    for key, method in METHODS.items():
+        write(folder / "methods" / f"{key}.md", method_page(method))
+    for page in (folder / "methods").glob("*.md"):
+        if page.stem != "index" and page.stem not in METHODS:
+            page.unlink()
+    write(folder / "api" / "index.rst", api_index())
+    for room in ROOMS:
+        write(folder / "api" / f"{room}.rst", api_page(room))
