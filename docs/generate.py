@@ -47,6 +47,8 @@ ROOMS = {
     "errors": "Errors",
 }
 
+REPORT = "Section Paragraph Figure Grid Card Number methods.Method"
+
 ORACLE = (
     "shapley banzhaf leave_one_out waka target_waka loss_change interaction fraction_utility soft_utility "
     "threshold_utility matching_utility cheapest_cover bandit gini"
@@ -104,9 +106,9 @@ def names_of(room: str) -> list[str]:
     if room == "oracle":
         return [f"datassay.oracle.{name}" for name in ORACLE.split()]
     if room == "report":
-        return ["datassay.report.methods.Method"]
+        return ["datassay.report.report", "datassay.Report", *(f"datassay.report.{name}" for name in REPORT.split())]
     if room == "errors":
-        return ["datassay.InputError", "datassay.MissingDependencyError"]
+        return [f"datassay.{name}" for name in da.__all__ if name.endswith("Error") and not da._ROOM_OF.get(name)]
     names = [f"datassay.{name}" for name in da.__all__ if da._ROOM_OF.get(name) == room]
     names.sort(key=lambda name: (name.split(".")[-1][0].isupper(), name))
     return names + [f"datassay.{room}.{name}" for name in BESIDE.get(room, "").split()]

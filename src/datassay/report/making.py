@@ -78,8 +78,8 @@ def report(
     Parameters
     ----------
     table, label, id
-        A :class:`Table`, a data frame, the path of a CSV or Parquet file or the name of a data set; the column to
-        predict and the column that identifies a row. Text that is no category is set aside.
+        A :class:`datassay.Table`, a data frame, the path of a CSV or Parquet file or the name of a data set; the column
+        to predict and the column that identifies a row. Text that is no category is set aside.
     ignore, categorical
         Columns not to use, and columns of a file or frame to read as categories although they look like numbers.
     validation

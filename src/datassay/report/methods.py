@@ -369,13 +369,13 @@ _ALL = (
         formula=(
             "p_i(c) = share of label c among the k nearest others of record i\n"
             "t_c = mean of p_i(c) over records i with label c\n"
-            "suspect: φ_i < 0 and p_i(c) ≥ t_c for some class c ≠ y_i;  order: φ_i ascending"
+            "suspect: φ_i < 0, p_i(c) ≥ t_c and p_i(c) > p_i(y_i), c the class of most votes;  order: φ_i ascending"
         ),
         guarantee=(
             "Values and votes are exact; that a suspect is mislabelled is an inference, not a proof. Known errors can "
             "be held against it with detect-errors."
         ),
-        cost="One neighbour search, as knn-shapley.",
+        cost="Two neighbour searches, one of them for knn-shapley.",
         not_for=(
             "Deleting without looking: rare but right records can be suspects. Labels that are numbers. A class so "
             "small that its members are not among each other's k nearest."
@@ -384,7 +384,7 @@ _ALL = (
             "Northcutt, Jiang & Chuang, Confident Learning: Estimating Uncertainty in Dataset Labels, 2021, for the "
             f"thresholds. {_JIA}"
         ),
-        functions=("knn_shapley",),
+        functions=("likely_errors",),
     ),
     Method(
         key="detect-errors",
@@ -614,7 +614,7 @@ _ALL = (
             "(coarsening). The risk of a release that differs from the table: use reidentification-risk."
         ),
         reference=f"{_UNIQUE}",
-        functions=("uniqueness_shapley", "group_sizes"),
+        functions=("uniqueness_shapley", "group_sizes", "suggest_coarsening", "measured_bins"),
     ),
     Method(
         key="coarsening",
@@ -623,11 +623,21 @@ _ALL = (
         idea=(
             "An attribute is replaced by a coarser one (wider bins, leading characters, the year of a date, another "
             "column, nothing at all), one change at a time, and uniqueness is asked again: bits of every attribute "
-            "and the share of people who are unique (compare); the smallest group (group_sizes)."
+            "and the share of people who are unique (compare); the smallest group (group_sizes). A plan "
+            "(suggest_coarsening) tries wider bins, fewer digits of codes and rare categories put together for the "
+            "attributes that tell most, takes the change that leaves the fewest people unique, and goes on from there; "
+            "where no such change helps, it leaves an attribute out. Numbers with decimals are taken to be known in "
+            "bins (measured_bins)."
         ),
-        formula="found.compare(coarsen={'age': (5, 10, 25), 'zip': 'county'}): φ and who is unique, each change alone",
-        guarantee="The same as asking of a table that was coarsened beforehand; exact where uniqueness is.",
-        cost="One uniqueness calculation for each change.",
+        formula=(
+            "found.compare(coarsen={'age': (5, 10, 25), 'zip': 'county'}): φ and who is unique, each change alone\n"
+            "step s of a plan = the change, among those tried, of least share of unique people given steps 1 … s−1"
+        ),
+        guarantee=(
+            "Who is unique is counted exactly after every change, as in a table that was coarsened beforehand. A plan "
+            "is greedy: there may be a shorter one."
+        ),
+        cost="One uniqueness calculation for each change of compare; for a plan, one count of distinct rows for each.",
         not_for=(
             "A release by itself: coarse attributes together can still single people out. mondrian makes groups of at "
             "least k (release-strategies)."
