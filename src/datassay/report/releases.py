@@ -102,8 +102,8 @@ def releases(job: Job) -> Section:
         )  # fmt: skip
     else:
         finding = (
-            f"{_told(name)} ({name}) lowers the risk of being found by ", Number(percent(less), RISK), " and keeps ",
-            Number(percent(min(kept, 1.0)), UTILITY), f" of the {what}.",
+            f"With {_told(name)} ({name}) the risk of being found falls by ", Number(percent(less), RISK), ", and ",
+            Number(percent(min(kept, 1.0)), UTILITY), f" of the {what} is kept.",
         )  # fmt: skip
         advice = (f"Of {len(compared.names)} ways to release the data, pick {name}.",)
     return Section(
@@ -183,12 +183,12 @@ def _told(name: str) -> str:
     """A strategy in words."""
     kind, _, size = name.partition("=")
     if kind == "k":
-        return f"Groups of {size} people alike"
+        return f"groups of {size} people alike"
     if kind == "remove":
-        return f"Leaving out {float(size):.0%} at random"
+        return f"{float(size):.0%} left out at random"
     if kind in ("shapley", "waka"):
-        return f"Leaving out the least valuable {float(size):.0%}"
-    return {"keep": "The data as they are"}.get(kind, "Synthetic people")
+        return f"the least valuable {float(size):.0%} left out"
+    return {"keep": "the data as they are"}.get(kind, "synthetic people")
 
 
 def _blocks(job: Job, compared: _Compared, at: int, what: str) -> tuple[Block, ...]:
