@@ -266,7 +266,7 @@ class Values:
                 [self.values[self.labels == name] for name in classes],
                 edges.tolist(),
                 stacked=True,
-                label=[str(name) for name in classes],
+                label=[legend_name(name) for name in classes],
             )
             ax.legend(title="class", frameon=False)
         ax.axvline(0, color="black", linewidth=0.8)
@@ -333,6 +333,11 @@ _READINGS: Mapping[str, _Reading] = {
 def high_is_suspicious(values: Values) -> bool:
     """Whether faulty records are to be looked for among the highest values rather than the lowest."""
     return _READINGS.get(values.method, _Reading()).high_is_suspicious
+
+
+def legend_name(name: object) -> str:
+    """A name for a legend: matplotlib leaves out what begins with an underscore."""
+    return f"\u200b{name}" if str(name).startswith("_") else str(name)
 
 
 def new_axes(width: float, height: float) -> "Axes":
@@ -437,18 +442,26 @@ def row_of(id: object, ids: NDArray[np.generic]) -> int:
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it there: whole, or not at all."""
-    target = Path(path)
-    _check_folder(target)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
+    return write_together({Path(path): write})[0]
+
+
+def write_together(writers: Mapping[Path, Callable[[Path], None]]) -> list[Path]:
+    """Write several files that belong together: each whole, and none of them before all are written."""
+    temporaries: list[Path] = []
     try:
-        os.close(handle)
-        write(temporary)
-        usual_mode(temporary, 0o666)
-        temporary.replace(target)
+        for target, write in writers.items():
+            _check_folder(target)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            temporaries.append(Path(name))
+            os.close(handle)
+            write(temporaries[-1])
+            usual_mode(temporaries[-1], 0o666)
+        for temporary, target in zip(temporaries, writers, strict=True):
+            temporary.replace(target)
     finally:
-        temporary.unlink(missing_ok=True)
-    return target
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+    return list(writers)
 
 
 def write_folder(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
@@ -482,7 +495,14 @@ def save_columns(
     path: str | os.PathLike[str], header: Mapping[str, object], columns: Mapping[str, NDArray[np.generic]]
 ) -> Path:
     """Write a result's header and columns as Parquet, JSON or (columns alone) CSV."""
-    suffix = Path(path).suffix.lower()
+    check_output(path)
+    return write_whole(path, columns_writer(Path(path).suffix.lower(), header, columns))
+
+
+def columns_writer(
+    suffix: str, header: Mapping[str, object], columns: Mapping[str, NDArray[np.generic]]
+) -> Callable[[Path], None]:
+    """What writes a result to a file, in the form that the ending stands for."""
     text = json.dumps(dict(header), allow_nan=False)
 
     def write(file: Path) -> None:
@@ -501,8 +521,7 @@ def save_columns(
 
             pc.write_csv(_arrow(columns), file)
 
-    check_output(path)
-    return write_whole(path, write)
+    return write
 
 
 # Results other than values, and who makes them of a header and columns again.

@@ -81,7 +81,8 @@ class Exposure:
         """Positions of the records to delete first: of low value and highly exposed, the most exposed first."""
         count = _checks.integer("count", count, at_least=0)
         rows = np.flatnonzero(self.quadrants == QUADRANTS[0])
-        return rows[np.lexsort((rows, self.values[rows], -self.exposure[rows]))][:count]
+        exposed = np.round(self.exposure[rows], 12)  # what differs by rounding alone is equal, and value decides
+        return rows[np.lexsort((rows, self.values[rows], -exposed))][:count]
 
     def correlation(self) -> float:
         """Spearman's rank correlation of value and exposure."""

@@ -172,7 +172,7 @@ def main() -> None:
             with whole.make_context(NAME, list(arguments)) as context:
                 whole.invoke(context)
                 sys.stdout.flush()
-            code = 0
+            code = _explain(KeyboardInterrupt()) if interrupts else 0
         except typer.Exit as stop:
             code = stop.exit_code
         except (Exception, KeyboardInterrupt) as error:
@@ -197,10 +197,22 @@ def _noticing_interrupts() -> Iterator[list[int]]:
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield seen  # somebody else minds the interrupts, or they are ignored: so it stays
         return
+
+    def again(problem: Any) -> None:
+        """An interrupt that came where Python cannot raise it (a finaliser, say) is sent once more."""
+        if not issubclass(problem.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(problem)
+            return
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.daemon = True
+        timer.start()
+
     signal.signal(signal.SIGINT, notice)
+    sys.unraisablehook = again
     try:
         yield seen
     finally:
+        sys.unraisablehook = sys.__unraisablehook__
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -34,7 +34,9 @@ def report(
         str, typer.Option(help="What an attacker could know of a person, separated by commas; all columns if left out.")
     ] = "",
     epsilon: Annotated[float, typer.Option(help="ε of private values.")] = 1.0,
-    delta: Annotated[float | None, typer.Option(help="δ of private values; less than 1 in ten records each.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="δ of private values; 0.1 divided by the number of records, at most 0.00001.")
+    ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="File to value the records by, and to stand for the public ones.")
     ] = None,
@@ -45,7 +47,7 @@ def report(
         str | None, typer.Option(help="True/false column that marks faulty records: how well are they found?")
     ] = None,
     sections: Annotated[
-        str, typer.Option(help="Only these, of worth,leaks,found,release,told,trade, separated by commas.")
+        str, typer.Option(help="Only these, with commas: worth, leaks, found, release, told, trade.")
     ] = "",
     show_rows: Annotated[
         bool, typer.Option("--show-rows", help="Show the rows of the records listed. Without it, none is shown.")
@@ -56,6 +58,9 @@ def report(
         typer.Option(help="Of more records than this, draw so many wherever pairs are looked at (60000; quick 5000)."),
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", help="Number of neighbours.", min=1)] = 5,
+    balance: Annotated[
+        float | None, typer.Option(help="How much larger classes count in values, the smallest being 1.")
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
@@ -99,6 +104,7 @@ def report(
         strategies=column_list(strategies) or None,
         truth=truth,
         k=k,
+        balance=balance,
         sections=column_list(sections) or None,
         show_rows=show_rows,
         quick=quick,

@@ -33,3 +33,22 @@ def write_predictions(order, codes, arrives, leaves, k, n_classes, predicted):
                     if votes[c] > votes[winner]:
                         winner = c
                 predicted[run, step, v] = winner
+
+
+@kernel
+def vote(order, codes, own_codes, n_classes, top, votes, own):
+    """For each row the class of most neighbours (of equals the smaller code), its share, and that of the own label."""
+    counts = np.zeros(n_classes, np.int64)
+    depth = order.shape[1]
+    for v in range(order.shape[0]):
+        best = codes[order[v, 0]]
+        for r in range(depth):
+            c = codes[order[v, r]]
+            counts[c] += 1
+            if counts[c] > counts[best] or (counts[c] == counts[best] and c < best):
+                best = c
+        top[v] = best
+        votes[v] = counts[best] / depth
+        own[v] = counts[own_codes[v]] / depth
+        for r in range(depth):
+            counts[codes[order[v, r]]] = 0

@@ -191,19 +191,17 @@ def likely_errors(
     if not np.array_equal(values.ids, inputs.ids):
         raise UsageError("values must be those of these records, in their order")
     depth = min(k, n - 1)
-    share = np.empty((n, classes))
+    top, votes, own = np.empty(n, np.int64), np.empty(n), np.empty(n)
 
     def write(block: Ranked) -> None:
-        near = inputs.codes[block.order]
-        for c in range(classes):
-            share[block.rows, c] = (near == c).mean(axis=1)
+        from datassay.evaluate import kernels
+
+        rows = block.rows
+        kernels.vote(block.order, inputs.codes, inputs.codes[rows], classes, top[rows], votes[rows], own[rows])
 
     collect(space_of(inputs, metric), NearestRanking(depth), write, Run(n_jobs, memory, progress))
-    own = share[np.arange(n), inputs.codes]
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
-    top = share.argmax(axis=1)
-    votes = share[np.arange(n), top]
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)
     return Suspects(
         values.values,

@@ -87,7 +87,9 @@ class CoarseningPlan:
         for name, unique, below in zip(self.ids[1:], self.values[1:], self.below[1:], strict=True):
             lines.append(f"  {name}: {unique:.1%} unique, {below:.1%} in groups under {self.size}")
         if len(self) == 1:
-            lines.append("No change that was tried makes fewer people unique.")
+            enough = self.values[0] <= float(str(self.parameters.get("target", 1.0)))
+            why = "That is few enough" if enough else "No change that was tried makes fewer people unique"
+            lines.append(f"{why}: nothing is made coarser.")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
@@ -268,9 +270,6 @@ def suggest_coarsening(
                 report(steps - step)
                 break
             left = [name for name in names if name not in now or now[name] is not None]
-            if len(left) < 2:
-                report(steps - step)
-                break
             without = {name: count({**now, name: None}).unique for name in left}
             asked = sorted(left, key=lambda name: without[name])[:attributes]
             choices: list[tuple[float, float, str, str, Any]] = []
@@ -281,11 +280,14 @@ def suggest_coarsening(
             if step == 0:
                 tried = {told: (one, few) for one, few, told, _, _ in sorted(choices, key=lambda c: c[:3])}
             best = min(choices, key=lambda c: c[:3], default=None)
-            if best is None or best[0] > unique[-1] - WORTH_WHILE:
+            if (best is None or best[0] > unique[-1] - WORTH_WHILE) and len(left) > 1:
                 # Where all are unique whatever is left out, the attribute of most values stands in the way.
                 name = asked[0] if without[asked[0]] < unique[-1] else max(left, key=lambda one: spread[one])
                 then = count({**now, name: None})
                 best = (then.unique, then.share_below(size), f"{name} left out", name, None)
+            if best is None or (best[0] >= unique[-1] and len(left) < 2):  # nothing is left to be changed
+                report(steps - step)
+                break
             report(1)
             unique.append(best[0])
             below.append(best[1])

@@ -1,6 +1,6 @@
 """Release: what to publish; strategies that keep the format, and what each costs and saves."""
 
-from datassay.release.comparison import Comparison, compare_releases, make_release
+from datassay.release.comparison import Comparison, compare_releases, make_release, pareto_front
 from datassay.release.strategies import Release, Synthesizer, keep, mondrian, remove, synthesize
 from datassay.release.utility import Utility, fidelity, predictive_utility
 
@@ -14,6 +14,7 @@ __all__ = [
     "keep",
     "make_release",
     "mondrian",
+    "pareto_front",
     "predictive_utility",
     "remove",
     "synthesize",

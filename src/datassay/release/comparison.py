@@ -38,6 +38,17 @@ Floats = NDArray[np.float64]
 Strategy = str | Callable[[Table], Release]
 
 
+def pareto_front(safe: Floats, useful: Floats) -> NDArray[np.bool_]:
+    """Which of several choices no other one beats: none is as good in both, and better in one.
+
+    >>> pareto_front(np.array([0.2, 0.5, 0.5]), np.array([0.9, 0.7, 0.6])).tolist()
+    [True, True, False]
+    """
+    as_good = (safe[:, None] >= safe) & (useful[:, None] >= useful)
+    better = as_good & ((safe[:, None] > safe) | (useful[:, None] > useful))
+    return np.asarray(~better.any(axis=0))
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Strategies side by side; made by :func:`datassay.compare_releases`.
@@ -97,15 +108,12 @@ class Comparison:
         }  # fmt: skip
 
     def pareto(self, utility: str = "mcc") -> NDArray[np.bool_]:
-        """Which strategies no other beats in both: less risk and more ``utility`` (mcc, f1 or fidelity)."""
+        """The strategies that no other beats: none is as good in risk and ``utility``, and better in one.
+
+        ``utility`` is mcc, f1 or fidelity.
+        """
         _checks.choice("utility", utility, ("mcc", "f1", "fidelity"))
-        safe, useful = 1 - self.values, self._numbers()[utility]
-        better = (
-            (safe[:, None] >= safe)
-            & (useful[:, None] >= useful)
-            & ((safe[:, None] > safe) | (useful[:, None] > useful))
-        )
-        return np.asarray(~better.any(axis=0))
+        return pareto_front(1 - self.values, self._numbers()[utility])
 
     def individuals(self) -> dict[str, dict[str, float]]:
         """What each strategy does to single people who were in the first one: risk, value, and their order.
@@ -168,7 +176,9 @@ class Comparison:
             marks = [word for word, mark in (("prediction", front[i]), ("fidelity", faithful[i])) if mark]
             numbers = "".join(f"{column[i]:>13.3f}" for column in self._numbers().values())
             lines.append(f"{name:<{width}}{numbers}  {', '.join(marks)}")
-        lines.append("Best trade-off: no other strategy has both less risk and more of that utility.")
+        lines.append(
+            "Best trade-off: no other strategy is as good in risk and that utility, and better in one of them."
+        )
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def plot(self, ax: "Axes | None" = None, utility: str = "mcc") -> "Axes":

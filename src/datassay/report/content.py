@@ -114,7 +114,7 @@ def from_plain(thing: Any) -> Any:
         return tuple(from_plain(one) for one in thing)
     if isinstance(thing, dict):
         inside = {name: from_plain(one) for name, one in thing.items() if name != "kind"}
-        return _KINDS[thing["kind"]](**inside) if thing.get("kind") in _KINDS else inside
+        return _KINDS[thing["kind"]](**inside) if "kind" in thing else inside
     return thing
 
 

@@ -6,6 +6,7 @@ escaped by matplotlib and never read as mathematics.
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,9 @@ def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, width: float =
         axes.set_title("")  # the finding is said above the figure, where it can wrap
         axes.set_title("", loc="left")
         file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the browser has glyphs that matplotlib has not
+            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _themed(file.getvalue())
 
 

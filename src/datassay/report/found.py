@@ -54,6 +54,7 @@ def found(job: Job) -> Section:
     means = bits.mean()
     order = np.argsort(-means.values, kind="stable")
     top = str(means.ids[order[0]])
+    job.notes += [note for note in bits.notes if note not in table.notes]
     facts: Facts = {
         "people": len(table),
         "attributes": len(names),
@@ -83,42 +84,63 @@ def found(job: Job) -> Section:
     blocks += _risk(job, table, facts)
     return Section(
         finding=(
-            Number(percent(groups.unique), BITS), f" of the people are unique by {len(names)} attributes; ",
-            f"{top} identifies people most (", Number(f"{means.values[order[0]]:.1f} bits", BITS), ").",
+            Number(percent(groups.unique), BITS), f" of the people are unique by {count(len(names), 'attribute')}"
+            + (f" of {len(names) + len(dropped)}" if dropped else ""),
+            *(
+                (f"; {top} identifies people most (", Number(f"{means.values[order[0]]:.1f} bits", BITS), ").")
+                if means.total > 0
+                else (": all are alike.",)
+            ),
         ),
         advice=_advice(plan),
         cards=(
             Card("unique people", Number(percent(groups.unique), BITS), f"of {len(table):,}"),
-            Card("most identifying attribute", Number(top, BITS), f"{means.values[order[0]]:.2f} bits"),
+            *(
+                (Card("most identifying attribute", Number(top, BITS), f"{means.values[order[0]]:.2f} bits"),)
+                if means.total > 0
+                else ()
+            ),
             *((Card("mean risk of being found", Number(f"{facts['mean_risk']:.2f}", RISK), "0 is none, 1 certain"),)
               if "mean_risk" in facts else ()),
         ),
         blocks=tuple(blocks),
         unseen=(
-            "What an attacker can learn elsewhere: the attributes are taken to be known exactly as they stand here"
-            + (f", {_listed_bins(bins)}." if bins else "."),
+            "What an attacker can learn elsewhere: attributes are taken to be known as they stand here"
+            + (f", and measurements to some precision ({_listed_bins(bins)})." if bins else "."),
             *((f"Attributes that hold measurements, or say too little to be looked at: {_listed(dropped)}. Name them "
                "with --quasi-identifiers if somebody could know them.",) if dropped else ()),
-            *((f"The label {table.label}, in the count of unique people.",) if table.label is not None else ()),
+            *((f"The label {table.label}, in the count of unique "
+            f"people.",) if table.label is not None and table.label not in names else ()),
+            *((f"The columns {named(job.aside)}, which number the rows.",) if job.aside else ()),
+            *((f"Risk in the whole table: people were searched for in a sample of {len(job.sample):,} records, and "
+            f"among "
+               "more people one hides better.",) if job.sampled else ()),
         ),
         facts=facts,
     )  # fmt: skip
 
 
 def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
+    few = Number(f"{float(str(plan.parameters['target'])):.0%}", COARSER)
+    if len(plan) == 1 and plan.values[0] <= float(str(plan.parameters["target"])):
+        return ("That is no more than ", few, ": no attribute has to be made coarser for this.")
     if len(plan) == 1:
-        return ("No attribute has to be made coarser for this.",)
+        return (
+            "No coarser attribute that was tried makes fewer people unique: release less, or groups of people alike.",
+        )
     steps, after = named(plan.ids[1:3]), Number(percent(float(plan.values[-1])), COARSER)
+    below = Number(percent(float(plan.below[-1])), COARSER)
+    gone = [str(name) for name in plan.attributes[1:] if plan.coarsen[str(name)] is None]
+    losing = f", which leave out {named(list(dict.fromkeys(gone)))}," if gone else ""
     if plan.values[-1] > 0.5:
         return (
             f"Release fewer attributes, or groups of people alike: even after {count(len(plan) - 1, 'step')} "
             f"({steps} first) ", after, " would be unique.",
         )  # fmt: skip
     return (
-        f"Make attributes coarser, beginning with {steps}; after all steps of the plan ",
-        after,
-        " would be unique.",
-    )
+        f"Make attributes coarser, beginning with {steps}; after all steps of the plan{losing} ", after,
+        " would be unique and ", below, f" in groups under {plan.size}.",
+    )  # fmt: skip
 
 
 def _listed(names: list[str], most: int = 12) -> str:
@@ -131,23 +153,24 @@ def _listed_bins(bins: dict[str, float]) -> str:
 
 
 def _direct(table: Table) -> list[Block]:
-    """Columns set aside that name nearly everybody: they identify by themselves."""
-    names = []
+    """Text that was set aside: it identifies people, the more the more it differs."""
+    found: list[Block] = []
     for name in table.carried:
         column = table.columns[name]
-        if column.kind == "categorical" and len(np.unique(column.data)) > 0.9 * len(table) > 9:
-            names.append(name)
-    if not names:
-        return []
-    verb = "holds" if len(names) == 1 else "hold"
-    return [
-        Paragraph(
-            (
-                f"{named(names)} {verb} text that differs for nearly everybody, and identifies people by itself. It "
-                "was set aside here and belongs in no release.",
-            )
-        )
-    ]
+        different = len(np.unique(column.data))
+        if column.kind == "categorical" and different > max(20, len(table) // 10):
+            found.append(
+                Paragraph(
+                    (
+                        f"{name} holds text with ", Number(f"{different:,}", BITS), f" different values in "
+                        f"{len(table):,} "
+                        "records. It was set aside here and is in no number of this page; whoever knows it finds "
+                        "people by "
+                        "it, and it belongs in no release.",
+                    )
+                )
+            )  # fmt: skip
+    return found
 
 
 def _bits_figure(bits: Uniqueness, top: str, most: float, total: float) -> Figure:
@@ -163,13 +186,26 @@ def _bits_figure(bits: Uniqueness, top: str, most: float, total: float) -> Figur
         axes.legend(frameon=False)
 
     return Figure(
-        f"{top} identifies people most: {most:.1f} of {total:.1f} bits",
+        f"{top} identifies people most: {most:.1f} of {total:.1f} bits"
+        if total > 0
+        else "No attribute tells anybody apart",
         as_svg(draw, 0.3 * len(shown) + 0.9),
-        "Blue: what an attribute adds to finding a person, averaged over all orders of learning the attributes; the "
-        "bars add up to what all tell. Grey: what it tells if it is all that is known."
-        + (f" The {SHOWN} of {len(means.ids)} attributes that tell most." if len(means.ids) > SHOWN else ""),
+        f"Blue: what an attribute adds to finding a person, averaged over {_orders(bits)} of learning the attributes; "
+        + (
+            "the bars add up to what all tell."
+            if len(means.ids) <= SHOWN
+            else f"the {SHOWN} of {len(means.ids)} attributes that tell most."
+        )
+        + " Grey: what it tells if it is all that is known.",
         BITS,
     )
+
+
+def _orders(bits: Uniqueness) -> str:
+    drawn = bits.parameters.get("permutations")
+    if bits.mean_half is None or drawn is None:
+        return "all orders"
+    return f"{int(str(drawn)):,} random orders (to ± {bits.mean_half.max():.2g} bits)"
 
 
 def _short(name: str, most: int = 22) -> str:
@@ -209,8 +245,9 @@ def _coarsening(plan: CoarseningPlan) -> list[Block]:
             rows,
             ("number", "text", "number", "number"),
             COARSER,
-            "Each step is what makes the fewest people unique, given the steps before it. For changes of your own: "
-            "datassay unique --coarsen.",
+            "Each step is the change, of those tried (wider steps of numbers, fewer digits of codes, rare values put "
+            "together), that leaves the fewest people unique, given the steps before it; an attribute is left out only "
+            "where none of these helps. For changes of your own: datassay unique --coarsen.",
         )
     ]
 
@@ -234,6 +271,8 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
         sample, sample, people=drawn if drawn < len(sample) else None, progress=job.stages.part("risk", 0.3), **how,
     )  # fmt: skip
     first = risk.highest(10)
+    everybody = "the table" if not job.sampled else f"a sample of {len(sample):,} records of the table"
+    searched_all = len(risk) == len(table)
     what = reidentification_shapley(
         sample, sample, people=risk.ids[first], **how
     )  # fmt: skip
@@ -241,18 +280,19 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     means = given_away.mean()
     top = next(iter(means))
     rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
-    return [
+    blocks: list[Block] = [
         Paragraph(
             (
-                "If the table were given away as it is, somebody who knows some attributes of a person finds them with "
-                "a mean risk of ", Number(f"{risk.mean():.3f}", RISK),
+                f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
+                "with a mean risk of ", Number(f"{risk.mean():.3f}", RISK),
                 f" ({count(len(risk), 'person', 'people')} searched for; a record picked at random scores ",
                 Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}.",
             )
         ),
         _given_away_figure(given_away, top),
         job.listed(
-            "The ten people most at risk, and what gives them away",
+            f"The {'ten' if len(first) == 10 else len(first)} people most at risk"
+            + ("" if searched_all else f" of {len(risk):,} searched for") + ", and what gives them away",
             rows,
             {
                 "risk": [f"{one:.3f}" for one in risk.values[first]],
@@ -261,6 +301,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
             GIVEN_AWAY,
         ),
     ]  # fmt: skip
+    return blocks if risk.values.max() > 0 else blocks[:2]
 
 
 def _stands_out(what: RiskShapley, row: int) -> str:
@@ -277,9 +318,10 @@ def _given_away_figure(what: RiskShapley, top: str) -> Figure:
         axes.set_xlabel("re-identification Shapley value")
 
     return Figure(
-        f"{top} gives people away most",
+        f"{top} gives people away most" if means[top] > 0 else "No attribute gives anybody away",
         as_svg(draw, 0.26 * len(names) + 0.8),
-        "What knowing an attribute adds to the risk that a person is found, averaged over all orders of learning them "
-        f"and over {count(len(what), 'person', 'people')}.",
+        "What knowing an attribute adds to the risk that a person is found, averaged over "
+        f"{'all orders' if what.lower is None else 'random orders'} of learning them and over "
+        f"{count(len(what), 'person', 'people')}.",
         GIVEN_AWAY,
     )

@@ -4,7 +4,8 @@ A section is a function from a job to a :class:`~datassay.report.content.Section
 records it leaves in ``records``, by name, so that all numbers of one record join.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._errors import InputError
 from datassay._work import Progress
 from datassay.data import Table
 from datassay.identity import measured_bins
 from datassay.report.content import Grid, Kind
 from datassay.results import Values
+from datassay.value import balance_weights, knn_shapley
 
 # Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
 # search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
@@ -42,6 +45,7 @@ class Job:
     epsilon: float
     delta: float
     k: int
+    balance: float | None
     show_rows: bool
     quick: bool
     seed: int
@@ -50,6 +54,7 @@ class Job:
     stages: "Stages"
     values: Values | None = None
     records: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    aside: tuple[str, ...] = ()  # columns taken for numbers of rows
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -83,12 +88,30 @@ class Job:
     @property
     def attacked(self) -> list[str] | None:
         """Attributes by which people are searched for in a release; None for all of them, the label among them."""
-        if self.quasi_identifiers is not None:
-            return list(self.quasi_identifiers)
+        if self.quasi_identifiers is not None:  # text that was set aside is in no release
+            inside = {*self.table.features, self.table.label}
+            return [name for name in self.quasi_identifiers if name in inside] or None
         if len(self.table.features) < MOST_SEARCHED:
             return None
         known = self.attributes[0] or list(self.table.features)
         return known[:MOST_ATTRIBUTES]
+
+    def valued(self, share: float = 0.0) -> Values:
+        """What the records of the sample are worth; computed once, whoever asks first."""
+        if self.sample.label is None:
+            raise InputError("the table has no label: name the column to predict with --label")
+        if self.values is None:
+            show = self.stages.part("values", share) if share else None
+            judges = self.sample if self.validation is None else self.validation
+            weights = None if self.balance is None else balance_weights(judges.labels, self.balance)
+            if len(np.unique(np.concatenate([self.sample.labels.astype(str), judges.labels.astype(str)]))) < 2:
+                raise InputError(
+                    "there is one class only: every prediction is right, and no record is worth more than another"
+                )
+            self.values = knn_shapley(
+                self.sample, X_val=self.validation, k=self.k, weights=weights, progress=show, **self.run
+            )
+        return self.values
 
     def record(self, name: str, column: NDArray[np.generic]) -> None:
         """Keep a column about the records of the sample; the others have none."""
@@ -97,12 +120,14 @@ class Job:
             return
         if column.dtype.kind in "US":
             whole: NDArray[np.generic] = np.full(len(self.table), "", column.dtype)
-        elif column.dtype.kind == "b":
-            whole = np.zeros(len(self.table), np.bool_)
-        else:
+        else:  # of whom nothing is known, nothing is said: neither true nor false
             whole = np.full(len(self.table), np.nan)
         whole[self.rows] = column
         self.records[name] = whole
+
+    def discreet(self, note: str) -> str:
+        """A note as it may be shown: it names values of the table only if rows may be."""
+        return note if self.show_rows else re.sub(r"( never occur in .*?) \(.*\)( and match none)", r"\1\2", note)
 
     def people(self, seconds: float, least: int, most: int, attributes: int, orders: int = 50) -> int:
         """How many people can be searched for in about this time, within limits."""
@@ -165,14 +190,14 @@ def count(number: float, one: str, many: str | None = None) -> str:
     return f"{number:,.0f} {one if number == 1 else many or one + 's'}"
 
 
-def named(ids: "NDArray[np.generic] | list[Any]") -> str:
-    """Some names in a row, with «and».
+def named(ids: "NDArray[np.generic] | Sequence[object]", last: str = "and") -> str:
+    """Some names in a row, the last after «and».
 
     >>> named(["a", "b", "c"])
     'a, b and c'
     """
     texts = [str(one) for one in ids]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}"
 
 
 class Stages(AbstractContextManager["Stages"]):

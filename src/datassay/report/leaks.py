@@ -2,23 +2,20 @@
 
 import numpy as np
 
-from datassay._errors import InputError
 from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, value_and_exposure
 from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, percent
+from datassay.report.job import Job, percent
 from datassay.value import self_waka
 
 ATTACK, EXPOSURE, JOINED = "membership-attack", "self-waka", "value-and-exposure"
+FEW = 200  # records: with fewer, what holds of these may not hold of others
 DRAWN = 1500  # points in a figure; a page has to stay small
 
 
 def leaks(job: Job) -> Section:
     """The section about membership and exposure."""
-    if job.sample.label is None or job.values is None:
-        raise InputError(
-            "exposure is that of a record with its label, and the table has no label: name it with --label"
-        )
+    values = job.valued()
     table, n = job.sample, len(job.sample)
     k = min(job.k, max(1, n // 2))
     exposure = self_waka(table, k=k, progress=job.stages.part("exposure", 0.8), **job.run)
@@ -26,14 +23,15 @@ def leaks(job: Job) -> Section:
         table, method="t-waka", k=k, games=16 if job.quick else 48, seed=job.seed,
         progress=job.stages.part("exposure", 0.2), **job.run,
     )  # fmt: skip
-    joined = value_and_exposure(job.values, exposure)
+    joined = value_and_exposure(values, exposure)
     job.record("exposure", joined.exposure)
     job.record("quadrant", joined.quadrants)
     delete = joined.quadrants == QUADRANTS[0]
     auc, (low, high) = attack.auc, attack.interval()
+    works = low > 0.5
     first = joined.candidates(10)
-    likely = job.records.get("likely_mislabelled")
-    doubtful = likely[job.rows][first] if likely is not None else np.zeros(len(first), bool)
+    likely = job.records.get("likely_mislabelled", np.zeros(len(job.table)))[job.rows]
+    doubtful = likely[first].astype(np.float64) == 1
     facts: Facts = {
         "auc": auc,
         "auc_low": low,
@@ -47,7 +45,7 @@ def leaks(job: Job) -> Section:
                 "The attack: someone who knows a record asks whether it was among the data of a model of the ",
                 Number(f"{k}", ATTACK), " nearest neighbours, by the model's error on it. In ",
                 Number(f"{len(attack):,}", ATTACK), " trials on models of half of the records, a member got a higher "
-                "score than someone else ", Number(percent(auc), ATTACK), " of the time (AUC ",
+                "score than someone else ", Number(percent(auc), ATTACK), " of the time, ties counted half (AUC ",
                 Number(f"{auc:.3f}", ATTACK), f", 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). ",
                 *_few_false_alarms(attack),
             )
@@ -60,7 +58,7 @@ def leaks(job: Job) -> Section:
             ATTACK,
         ),
         Figure(
-            f"{percent(float(delete.mean()))} of the records are exposed and of little use",
+            f"{percent(float(delete.mean()))} of the records are among the most exposed and the least valuable quarter",
             as_svg(lambda axes: joined.plot(axes, DRAWN), 3.8),
             f"Value against exposure (self-WaKA: how much a record's own presence shows in the model's error on it). "
             f"Low value is the lowest quarter, high exposure the highest; {_shown(joined)}",
@@ -70,7 +68,9 @@ def leaks(job: Job) -> Section:
     if len(first):
         blocks.append(
             job.listed(
-                "Delete these first: of low value, and the most exposed",
+                "Delete these first: of low value, the most exposed first"
+                if works
+                else "Of low value, the most exposed first",
                 first,
                 {
                     "value": [f"{one:.3g}" for one in joined.values[first]],
@@ -84,22 +84,24 @@ def leaks(job: Job) -> Section:
     return Section(
         finding=(
             f"{_verdict(low, auc)} of a nearest-neighbour model (AUC ", Number(f"{auc:.2f}", ATTACK),
-            "; guessing is 0.5), and ", Number(count(int(delete.sum()), "record"), JOINED),
-            f" {'is' if delete.sum() == 1 else 'are'} exposed and of little use.",
+            "; guessing is 0.5). Of ", Number(f"{n:,}", JOINED), " records ", Number(f"{int(delete.sum()):,}", JOINED),
+            f" {'is' if delete.sum() == 1 else 'are'} among the most exposed quarter and the least valuable one.",
         ),
         advice=(
-            "Mend or delete the records listed: they cost privacy and bring little."
-            if len(first)
+            "Mend or delete the records listed first: they cost privacy and bring little."
+            if len(first) and works
             else "Nothing has to be deleted for this.",
         ),
         cards=(
             Card("AUC of the attack", Number(f"{auc:.3f}", ATTACK), f"{low:.3f} to {high:.3f}"),
             Card("members found at 5% false alarms", Number(percent(attack.tpr(0.05)), ATTACK), "guessing: 5%"),
-            Card("exposed and of little use", Number(f"{int(delete.sum()):,}", JOINED), percent(float(delete.mean()))),
+            Card("most exposed, least valuable", Number(f"{int(delete.sum()):,}", JOINED), f"of {n:,} records"),
         ),
         blocks=tuple(blocks),
         unseen=(
             "Other models: a network that learns by heart leaks more (da.membership_attack with model= is for yours).",
+            *((f"Other people: the interval is about the games played with these {n} records, which are few.",)
+              if n < FEW else ()),
             "Attackers who see more than the model's error on a record, or who ask about many records at once.",
             *((f"{len(job.table) - n:,} records that are not in the sample.",) if job.sampled else ()),
         ),
@@ -109,7 +111,7 @@ def leaks(job: Job) -> Section:
 
 def _verdict(low: float, auc: float) -> str:
     if low <= 0.5:
-        return "Members cannot be told from others by the errors"
+        return "This attack does not tell members from others by the errors"
     degree = "hardly" if auc < 0.55 else "somewhat" if auc < 0.7 else "well"
     return f"Members can {degree} be told from others by the errors"
 

@@ -45,6 +45,7 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
 }
 MOST = 60_000  # records of whom all pairs are looked at
 MOST_QUICKLY = 5_000
+ID_NAMES: Final = ("id", "index", "row", "row_id", "rowid", "record", "record_id", "unnamed: 0")
 
 
 def report(
@@ -61,6 +62,7 @@ def report(
     strategies: Sequence[str] | None = None,
     truth: str | None = None,
     k: int = 5,
+    balance: float | None = None,
     sections: Sequence[str] | None = None,
     show_rows: bool = False,
     quick: bool = False,
@@ -94,7 +96,10 @@ def report(
     truth
         A true/false column that marks faulty records, to see how well they were found. It is no feature.
     k
-        Number of neighbours.
+        Number of neighbours; whether a label is likely wrong is a vote of twice as many.
+    balance
+        How much the larger classes count in values, the smallest being 1 (see :func:`datassay.balance_weights`); as
+        they are if left out.
     sections
         Those wanted, of worth, leaks, found, release, told and trade; all if left out.
     show_rows
@@ -134,14 +139,16 @@ def report(
     wanted = [name for name in SECTIONS if sections is None or name in sections]
     if not wanted:
         raise UsageError(f"sections names none; there are {', '.join(SECTIONS)}")
+    if label is not None and not isinstance(label, str):
+        raise UsageError(f"label must be the name of a column, got {type(label).__name__}")
+    if balance is not None:
+        balance = _checks.number("balance", balance, above=0)
     whole = _read(table, label, id, ignore, categorical)
-    aside = [name for name in whole.features if name == truth or _numbers_rows(whole.columns[name])]
-    notes = [
-        f"column {name!r} numbers the rows, and was set aside; name it with --id to see it"
-        for name in aside
-        if name != truth
-    ]
-    whole = whole.set_aside(aside)
+    if truth is not None and truth in whole.features:
+        whole = whole.set_aside([truth])
+    wanted_too = set(quasi_identifiers or ())
+    numbering = tuple(n for n in whole.features if n not in wanted_too and _numbers_rows(n, whole.columns[n]))
+    whole = whole.set_aside(numbering)
     marked = None if truth is None else truth_of(whole, truth)
     if whole.label is not None:
         _ = whole.labels  # missing ones are an error now, not in the middle
@@ -153,12 +160,16 @@ def report(
     delta = _checks.number("delta", delta, above=0, below=1)
     sample, rows = _drawn(whole, most, seed)
     against = None if validation is None else as_table(validation, like=whole, text="ignore")
+    if against is not None:
+        lacking = [name for name in (*whole.features, whole.label) if name is not None and name not in against.columns]
+        if lacking:
+            raise InputError(f"{against.name} lacks the column {lacking[0]!r} of {whole.name}")
     planned = _planned(sample, whole, quick)
     with Stages(progress, {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
         job = Job(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
-            truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, show_rows, quick, seed,
-            None if n_jobs is None else thread_count(n_jobs), memory, stages, notes=notes,
+            truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, balance, show_rows,
+            quick, seed, None if n_jobs is None else thread_count(n_jobs), memory, stages, aside=numbering,
         )  # fmt: skip
         job.records["id"] = whole.ids
         if whole.label is not None:
@@ -172,12 +183,13 @@ def report(
     return Report(whole.name, tuple(made), job.records, _told(job, wanted), _notes(job), seed)
 
 
-def _numbers_rows(column: Column) -> bool:
-    """Whether a column counts the rows: a different whole number in each, hardly one of them left out."""
-    if column.kind != "numeric" or column.is_date or column.data.dtype.kind not in "iu" or len(column.data) < 10:
+def _numbers_rows(name: str, column: Column) -> bool:
+    """Whether a column counts the rows one by one, or is called an id and differs in every row."""
+    if column.kind != "numeric" or column.is_date or column.data.dtype.kind not in "iu" or len(column.data) < 20:
         return False
-    numbers = np.unique(column.data)
-    return len(numbers) == len(column.data) and float(numbers[-1]) - float(numbers[0]) < 2 * len(numbers)
+    if (np.diff(column.data.astype(np.float64)) == 1).all():
+        return True
+    return name.casefold() in ID_NAMES and len(np.unique(column.data)) == len(column.data)
 
 
 def _read(table: object, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
@@ -236,7 +248,7 @@ def _answer(name: str, job: Job, given: bool) -> Section:
     try:
         return replace(answer(job), key=name, title=title)
     except InputError as error:
-        if given:
+        if given or isinstance(error, UsageError):  # what the caller got wrong is no lack of the data
             raise
         return Section(name, title, left_out=f"Not answered: {error}.")
 
@@ -261,16 +273,27 @@ def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:
         "epsilon": job.epsilon,
         "delta": job.delta,
         "quick": job.quick,
+        "balance": job.balance,
         "show_rows": job.show_rows,
+        "named": "their row, counted from 0," if table.id is None and _counts(table.ids) else "their id",
     }
 
 
+def _counts(ids: NDArray[np.generic]) -> bool:
+    return ids.dtype.kind in "iu" and bool(np.array_equal(ids, np.arange(len(ids))))
+
+
 def _notes(job: Job) -> tuple[str, ...]:
-    counted = [note.split("'")[1] for note in job.notes]
-    found = [note for note in job.table.notes if not any(f"column {name!r}" in note for name in counted)]
+    """What was done to the data on the way; without rows, no note names a value of theirs."""
+    found = [note for note in job.table.notes if not any(f"column {name!r}" in note for name in job.aside)]
+    found += [
+        f"column {name!r} numbers the rows, and was set aside; name it with --id to key the results by it, or among "
+        "--quasi-identifiers if somebody could know it"
+        for name in job.aside
+    ]
     found += job.notes
     if job.values is not None:
         found += job.values.notes
     if job.table.carried:
         found.append(f"not used as features: {', '.join(job.table.carried)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(job.discreet, found)))

@@ -3,10 +3,12 @@
 Everything from the data is escaped by the template; drawings are the only markup that is passed on, and those are ours.
 """
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from datassay._errors import InputError
 from datassay.report.content import Block, Figure, Grid, Number, Section, Text
 from datassay.report.methods import METHODS, Method
 
@@ -42,6 +44,25 @@ def _kind(block: Block) -> str:
     return type(block).__name__
 
 
+SVG = {"svg", "g", "path", "defs", "use", "text", "tspan", "clipPath", "rect", "circle", "line", "polygon", "title"}
+
+
+def drawing(svg: str) -> str:
+    """A drawing, if it is nothing but one: a report that was read from a file may hold anything."""
+    from xml.etree import ElementTree
+
+    try:
+        root = ElementTree.fromstring(svg)
+    except ElementTree.ParseError:
+        raise InputError("a figure of this report is no drawing") from None
+    for element in root.iter():
+        names = {name.rpartition("}")[2].casefold(): str(value) for name, value in element.attrib.items()}
+        outside = not names.get("href", "#").startswith("#") or re.search(r"url\((?!#)", " ".join(names.values()))
+        if element.tag.rpartition("}")[2] not in SVG or outside or any(name.startswith("on") for name in names):
+            raise InputError("a figure of this report holds more than a drawing")
+    return svg
+
+
 def render(report: "Report") -> str:
     """The page of a report."""
     return _template().render(
@@ -51,5 +72,6 @@ def render(report: "Report") -> str:
         first=[section for section in report.sections if not section.left_out][:5],
         methods=_methods(report.sections),
         kind=_kind,
+        drawing=drawing,
         is_number=lambda piece: isinstance(piece, Number),
     )

@@ -1,18 +1,18 @@
 """What to release: strategies on the plane of risk and utility, and the one to pick."""
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError
-from datassay.data import Table
+from datassay._errors import InputError, UsageError
 from datassay.identity import reidentification_risk
-from datassay.release import compare_releases, fidelity, make_release
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
+from datassay.release import compare_releases, fidelity, make_release, pareto_front
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, percent
+from datassay.report.job import Job, count, named, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,50 +22,60 @@ FULL = ("keep", "k=2", "k=4", "k=8", "k=16", "k=32", "remove=0.25", "copula")
 QUICK = ("keep", "k=2", "k=8", "k=32", "copula")
 REMOVALS = ("remove", "shapley", "waka")
 KEPT = 0.9  # share of the utility that a strategy worth picking keeps
+SPLITS = 3  # of the data into those released and those predicted: one alone is a matter of luck
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """Strategies by name, risk and utility; of the data as they are first."""
+    """Strategies by name (the data as they are first); risk, likeness and predictions, a row for each split."""
 
     names: list[str]
     risk: Floats
-    fidelity: Floats
+    highest: Floats
+    alike: Floats
     mcc: Floats | None
     people: int
     tested: int
     notes: tuple[str, ...]
 
     @property
-    def utility(self) -> Floats:
-        """What is weighed against risk: predictions of the label, or likeness where there is nothing to predict."""
-        return self.fidelity if self.mcc is None or self.mcc[0] <= 0 else self.mcc
-
-    @property
     def by_prediction(self) -> bool:
-        return self.utility is self.mcc
+        """Whether labels can be predicted at all: then that is the utility, and likeness otherwise."""
+        return self.mcc is not None and float(self.mcc[:, 0].mean()) > self.error
 
     @property
-    def front(self) -> NDArray[np.bool_]:
-        safe, useful = -self.risk, self.utility
-        better = (safe[:, None] >= safe) & (useful[:, None] >= useful)
-        better &= (safe[:, None] > safe) | (useful[:, None] > useful)
-        return np.asarray(~better.any(axis=0))
+    def utility(self) -> Floats:
+        """What is weighed against risk, on every split."""
+        return self.mcc if self.mcc is not None and self.by_prediction else self.alike
+
+    @property
+    def error(self) -> float:
+        """Up to what difference two means of Matthews' correlation differ by chance, about.
+
+        Of a correlation of yes/no answers about √((1 − ρ²)/n), also where ρ is near 1; twice that.
+        """
+        if self.mcc is None:
+            return 0.0
+        n = max(1, self.tested * len(self.mcc))
+        return float(2 * np.sqrt(max(1 - float(self.mcc[:, 0].mean()) ** 2, 1 / n) / n))
 
     @property
     def changes(self) -> NDArray[np.bool_]:
-        """Which strategies change the records of those who stay; the data as they are count as well."""
-        return np.array([name.partition("=")[0] not in REMOVALS for name in self.names])
+        """Which strategies change the records of those who stay, and leave something that is like the original."""
+        kinds = np.array([name.partition("=")[0] for name in self.names])
+        return ~np.isin(kinds, ("keep", *REMOVALS))
 
-    @property
-    def pick(self) -> int:
-        """Of those that keep most of the utility the one of least risk; the data as they are if nothing else does.
+    def pick(self, split: int | None = None) -> int | None:
+        """Of the changes that keep most of the utility the one of least risk, if that is less than as it is.
 
-        Leaving people out helps those left out and nobody else: it is shown, and not picked.
+        Leaving people out helps those left out and nobody else: it is shown, and not picked. Nor is what is less like
+        the original than random values would be.
         """
-        enough = np.flatnonzero((self.utility >= KEPT * self.utility[0]) & self.changes)
-        return int(enough[np.lexsort((-self.utility[enough], self.risk[enough]))[0]])
+        rows = slice(None) if split is None else slice(split, split + 1)
+        useful, risk, alike = (a[rows].mean(axis=0) for a in (self.utility, self.risk, self.alike))
+        enough = np.flatnonzero((useful >= KEPT * useful[0]) & (risk < risk[0]) & (alike > 0) & self.changes)
+        return int(enough[np.lexsort((-useful[enough], risk[enough]))[0]]) if len(enough) else None
 
 
 def releases(job: Job) -> Section:
@@ -74,57 +84,90 @@ def releases(job: Job) -> Section:
         raise InputError(f"{len(job.sample)} records are too few to compare releases: it takes 20")
     strategies = _fitting(job)
     compared = _with_label(job, strategies) if job.sample.label is not None else _without_label(job, strategies)
-    at = compared.pick
-    name, risk = compared.names[at], compared.risk
-    kept = compared.utility[at] / compared.utility[0] if compared.utility[0] > 0 else 1.0
+    at = compared.pick()
+    risk, useful = compared.risk.mean(axis=0), compared.utility.mean(axis=0)
     what = "predictive quality" if compared.by_prediction else "likeness to the original"
-    facts: Facts = {
-        "recommended_release": name,
-        "risk_as_it_is": float(risk[0]),
-        "risk_recommended": float(risk[at]),
-        "utility_kept": float(kept),
-        **{f"risk.{one}": float(number) for one, number in zip(compared.names, risk, strict=True)},
-        **{f"fidelity.{one}": float(number) for one, number in zip(compared.names, compared.fidelity, strict=True)},
-    }
-    if compared.mcc is not None:
-        facts |= {f"mcc.{one}": float(number) for one, number in zip(compared.names, compared.mcc, strict=True)}
-    less = 1 - risk[at] / risk[0] if risk[0] > 0 else 0.0
-    if at == 0:
-        finding: tuple[str | Number, ...] = (
-            f"None of {len(compared.names) - 1} ways to change the data keeps {KEPT:.0%} of its {what}; as it is, the "
-            "mean risk of being found is ", Number(f"{risk[0]:.2f}", RISK), ".",
-        )  # fmt: skip
-        changes = np.flatnonzero(compared.changes)[1:]
-        cheapest = int(changes[np.argmax(compared.utility[changes])]) if len(changes) else 0
-        advice: tuple[str | Number, ...] = (
-            f"Decide what counts more: {compared.names[cheapest]} costs least, ",
-            Number(percent(1 - compared.utility[cheapest] / compared.utility[0]), UTILITY), f" of the {what}.",
-        )  # fmt: skip
+    facts: Facts = {"recommended_release": None if at is None else compared.names[at], "risk_as_it_is": float(risk[0])}
+    if at is not None:
+        kept = float(useful[at] / useful[0])
+        facts |= {"risk_recommended": float(risk[at]), "utility_kept": kept}
+        finding, advice = _picked(compared, at, what, kept)
+        cards: tuple[Card, ...] = (
+            Card("pick", Number(compared.names[at], STRATEGIES), _told(compared.names[at])),
+            Card("mean risk of being found", Number(f"{risk[at]:.2f}", RISK), f"as it is: {risk[0]:.2f}"),
+            Card(f"{what} kept", Number(percent(min(kept, 1.0)), UTILITY)),
+        )
     else:
-        finding = (
-            f"With {_told(name)} ({name}) the risk of being found falls by ", Number(percent(less), RISK), ", and ",
-            Number(percent(min(kept, 1.0)), UTILITY), f" of the {what} is kept.",
-        )  # fmt: skip
-        advice = (f"Of {len(compared.names)} ways to release the data, pick {name}.",)
+        finding, advice = _not_picked(compared, what)
+        cards = (
+            Card("pick", Number("none", STRATEGIES), "see the table"),
+            Card("mean risk of being found", Number(f"{risk[0]:.2f}", RISK), "as it is"),
+        )
+    numbers = {"risk": compared.risk, "highest_risk": compared.highest, "fidelity": compared.alike, "mcc": compared.mcc}
+    for measure, found in numbers.items():
+        if found is not None:
+            means = found.mean(axis=0)
+            facts |= {f"{measure}.{name}": float(one) for name, one in zip(compared.names, means, strict=True)}
     return Section(
         finding=finding,
         advice=advice,
-        cards=(
-            Card("pick", Number(name, STRATEGIES), _told(name)),
-            Card("risk of being found", Number(f"{risk[at]:.2f}", RISK), f"as it is: {risk[0]:.2f}"),
-            Card(f"{what} kept", Number(percent(min(kept, 1.0)), UTILITY)),
-        ),
+        cards=cards,
         blocks=_blocks(job, compared, at, what),
         unseen=(
             "Attacks by matching with another data set, and attributes that are not in the table.",
-            "Differential privacy: none of these strategies promises it. k-anonymity hides a person among k alike; it "
-            "does not bound what is learned from the release.",
-            *((f"CTGAN and TVAE: {'they take minutes; ' if not job.quick else ''}datassay release --strategies "
-               "keep,ctgan,tvae with the extra «synthesis».",)),
+            "Differential privacy: none of these strategies promises it. Groups of k people alike hide a person among "
+            "k; "
+            "they do not bound what is learned from the release. All of a group have one value in every attribute, the "
+            "label too, so whoever finds the group learns it; datassay release --help has l-diversity and t-closeness.",
+            "CTGAN and TVAE: datassay release --strategies keep,ctgan,tvae, with the extra «synthesis».",
             *((f"{len(job.table) - len(job.sample):,} records that are not in the sample; among more people one hides "
                "better.",) if job.sampled else ()),
         ),
         facts=facts,
+    )  # fmt: skip
+
+
+def _picked(compared: _Compared, at: int, what: str, kept: float) -> tuple[Text, Text]:
+    name, risk = compared.names[at], compared.risk.mean(axis=0)
+    finding = (
+        f"With {_told(name)} ({name}) the mean risk of being found falls by "
+        f"", Number(percent(1 - risk[at] / risk[0]), RISK),
+        ", and ", Number(percent(min(kept, 1.0)), UTILITY), f" of the {what} is kept.",
+    )  # fmt: skip
+    picks = [compared.pick(split) for split in range(len(compared.risk))]
+    rivals = sorted({compared.names[one] for one in picks if one is not None and one != at})
+    luck = f", though on some splits of the data it would be {named(rivals, 'or')}" if rivals else ""
+    if any(one is None for one in picks):
+        luck += (" or" if luck else ", though on some splits of the data it would be") + " none"
+    return finding, (f"Of {len(compared.names)} ways to release the data, pick {name}{luck}.",)
+
+
+def _not_picked(compared: _Compared, what: str) -> tuple[Text, Text]:
+    risk, useful = compared.risk.mean(axis=0), compared.utility.mean(axis=0)
+    others = np.flatnonzero(compared.changes)
+    as_it_is = Number(f"{risk[0]:.2f}", RISK)
+    if len(others) == 0:
+        return ("As it is, the mean risk of being found is ", as_it_is, "."), (
+            "Compare ways to change the data as well, such as --strategies k=8,copula.",
+        )
+    keeping = others[useful[others] >= KEPT * useful[0]]
+    if len(keeping) and not (risk[keeping] < risk[0]).any():
+        return ("No way to change the data that was tried lowers the mean risk of being found, which is "
+        "", as_it_is, "."), (
+            "Nothing has to be changed for this." if risk[0] == 0 else "Release less of it, or not at all.",
+        )  # fmt: skip
+    if len(keeping):
+        return ("What keeps its use is no more like the original than random values; as it is, the mean risk of being "
+        "found "
+                "is ", as_it_is, "."), ("Release less of it, or not at all.",)  # fmt: skip
+    cheapest = int(others[np.argmax(useful[others])])
+    return (
+        f"None of {count(len(others), 'way')} to change the data keeps {KEPT:.0%} of its {what}; as it is, the mean "
+        f"risk of "
+        "being found is ", as_it_is, ".",
+    ), (
+        f"Decide what counts more: {compared.names[cheapest]} costs least, ",
+        Number(percent(float(1 - useful[cheapest] / useful[0])), UTILITY), f" of the {what}.",
     )  # fmt: skip
 
 
@@ -137,46 +180,54 @@ def _fitting(job: Job) -> tuple[str, ...]:
     return tuple(name for name in wanted if not name.startswith("k=") or 2 * int(name[2:]) <= n)
 
 
-def _people(job: Job, strategies: int) -> int:
+def _people(job: Job, runs: int) -> int:
     attributes = len(job.sample.features) + 1 if job.attacked is None else len(job.attacked)
-    return job.people((6 if job.quick else 30) / strategies, 30, 1000, attributes)
+    return min(job.people((6 if job.quick else 40) / runs, 30, 1000, attributes), int(0.7 * len(job.sample)))
 
 
 def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
-    found = compare_releases(
-        job.sample, strategies=strategies, k=job.k, seed=job.seed, columns=job.attacked,
-        people=min(_people(job, len(strategies)), int(0.7 * len(job.sample))),
-        n_jobs=job.n_jobs, progress=job.stages.part("releases"),
-    )  # fmt: skip
-    tested = len(job.sample) - round(0.85 * len(job.sample))
+    people = _people(job, SPLITS * len(strategies))
+    found = [
+        compare_releases(
+            job.sample, strategies=strategies, k=job.k, seed=job.seed + split, columns=job.attacked, people=people,
+            n_jobs=job.n_jobs, progress=job.stages.part("releases", 1 / SPLITS),
+        )
+        for split in range(SPLITS)
+    ]  # fmt: skip
     return _Compared(
-        found.ids.tolist(), found.values, found.fidelity, found.mcc, len(found.people), tested, found.notes
+        list(strategies),
+        np.array([one.values for one in found]),
+        np.array([one.risks.max(axis=1) for one in found]),
+        np.array([one.fidelity for one in found]),
+        np.array([one.mcc for one in found]),
+        len(found[0].people),
+        len(job.sample) - round(0.85 * len(job.sample)),
+        tuple(dict.fromkeys(note for one in found for note in one.notes)),
     )
 
 
 def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
-    table: Table = job.sample
-    show = job.stages.part("releases")
+    table, show = job.sample, job.stages.part("releases")
     people = min(_people(job, len(strategies)), len(table))
     risks, alike, notes = [], [], []
     for at, name in enumerate(strategies):
         if name.partition("=")[0] in ("shapley", "waka"):
-            raise InputError(f"strategy {name!r} removes by value, and the table has no label: name it with --label")
+            raise UsageError(f"strategy {name!r} removes by value, and the table has no label: name it with --label")
         made = make_release(name, table, seed=job.seed)
         risks.append(
             reidentification_risk(
-                table,
-                made,
-                columns=job.attacked,
-                people=None if people == len(table) else people,
-                seed=job.seed,
+                table, made, columns=job.attacked, people=None if people == len(table) else people, seed=job.seed,
                 n_jobs=job.n_jobs,
-            ).mean()
-        )
+            ).values
+        )  # fmt: skip
         alike.append(fidelity(table, made))
         notes += [f"{name}: {note}" for note in made.notes]
         show(at + 1, len(strategies))
-    return _Compared(list(strategies), np.array(risks), np.array(alike), None, people, 0, tuple(notes))
+    found = np.array(risks)
+    return _Compared(
+        list(strategies), found.mean(axis=1)[None], found.max(axis=1)[None], np.array([alike]), None, people, 0,
+        tuple(notes),
+    )  # fmt: skip
 
 
 def _told(name: str) -> str:
@@ -191,33 +242,40 @@ def _told(name: str) -> str:
     return {"keep": "the data as they are"}.get(kind, "synthetic people")
 
 
-def _blocks(job: Job, compared: _Compared, at: int, what: str) -> tuple[Block, ...]:
-    useful, front = compared.utility, compared.front
-    error = 2 * (1 - useful[0] ** 2) / np.sqrt(compared.tested) if compared.by_prediction else 0.0
-    columns = ["strategy", "what it does", "risk", "likeness"]
+def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
+    useful, risk = compared.utility.mean(axis=0), compared.risk.mean(axis=0)
+    front = pareto_front(1 - risk, useful)
+    columns = ["strategy", "what it does", "mean risk", "highest risk", "likeness"]
     if compared.mcc is not None:
         columns.append("prediction (MCC)")
-    columns.append("best trade-off")
+    columns.append("worth considering")
     rows = []
     for i, name in enumerate(compared.names):
-        row = [name, _told(name), f"{compared.risk[i]:.3f}", f"{compared.fidelity[i]:.3f}"]
-        if compared.mcc is not None:
-            row.append(f"{compared.mcc[i]:.3f}")
-        rows.append((*row, ("pick" if i == at else "yes") if front[i] or i == at else ""))
-    numbers: list[Kind] = ["number" for _ in columns[3:]]
-    kinds: tuple[Kind, ...] = ("text", "text", *numbers, "text")
-    sure = (
-        f" Labels of {compared.tested:,} people were predicted: differences of MCC under {error:.2f} are within chance."
-        if compared.by_prediction
-        else ""
-    )
+        numbers = [risk[i], compared.highest.max(axis=0)[i], compared.alike.mean(axis=0)[i]]
+        numbers += [] if compared.mcc is None else [compared.mcc.mean(axis=0)[i]]
+        mark = "pick" if i == at else "yes" if front[i] else ""
+        rows.append((name, _told(name), *(f"{one:.3f}" for one in numbers), mark))
+    between: list[Kind] = ["number" for _ in columns[3:]]
+    kinds: tuple[Kind, ...] = ("text", "text", *between, "text")
+    if compared.by_prediction:
+        sure = (
+            f" Means over {len(compared.risk)} splits, on each of which the labels of {compared.tested:,} people were "
+            f"predicted: differences of MCC up to about {compared.error:.2f} are within chance."
+        )
+    elif compared.mcc is not None:
+        sure = " The label cannot be predicted from the other attributes here, so likeness is what counts."
+    else:
+        sure = ""
 
     def draw(axes: "Axes") -> None:
         order = np.flatnonzero(front)[np.argsort(useful[front], kind="stable")]
-        safe = 1 - compared.risk
-        axes.plot(useful[order], safe[order], color="#ee7733", zorder=1, label="no other is better in both")
+        safe = 1 - risk
+        axes.plot(useful[order], safe[order], color="#ee7733", zorder=1, label="worth considering")
         axes.scatter(useful, safe, color=["#ee7733" if mark else "#4477aa" for mark in front], zorder=2)
-        axes.scatter(useful[at], safe[at], s=120, facecolors="none", edgecolors="#cc3311", zorder=3, label="the pick")
+        if at is not None:
+            axes.scatter(
+                useful[at], safe[at], s=120, facecolors="none", edgecolors="#cc3311", zorder=3, label="the pick"
+            )
         for i, name in enumerate(compared.names):
             axes.annotate(name, (useful[i], safe[i]), textcoords="offset points", xytext=(6, 5), fontsize=9)
         axes.margins(x=0.18, y=0.12)
@@ -225,21 +283,36 @@ def _blocks(job: Job, compared: _Compared, at: int, what: str) -> tuple[Block, .
         axes.set_ylabel("safety: 1 − mean risk")
         axes.legend(frameon=False)
 
+    made = "" if at is None else f" --write {shlex.quote(compared.names[at])} --to released.csv"
+    label = "" if job.sample.label is None else f" --label {shlex.quote(job.sample.label)}"
     return (
         Paragraph(
             (
                 "Each strategy was applied to the data, ", Number(f"{compared.people:,}", RISK), " people were "
-                "searched for in the result, and the result was compared with the original",
+                "searched "
+                "for in the result, and the result was compared with the original",
                 *((" and used to predict people who are in neither",) if compared.mcc is not None else ()),
-                f". The pick is the strategy of least risk among those that keep {KEPT:.0%} of the {what}; leaving "
-                "people out helps those left out and nobody else, so it is shown and not picked.",
+                f". The pick is the strategy of least mean risk among those that change the data and keep {KEPT:.0%} "
+                f"of the "
+                f"{what}. Leaving people out helps those left out and nobody else: it is shown and not picked.",
+                *((f" To make it: datassay release {shlex.quote(job.table.name)}{label}{made}.",) if made else ()),
             )
         ),
         Figure(
-            f"{compared.names[at]} is the pick: risk {compared.risk[0]:.2f} → {compared.risk[at]:.2f}",
+            f"{compared.names[at]} is the pick: mean risk {risk[0]:.2f} → {risk[at]:.2f}"
+            if at is not None
+            else f"Nothing to pick: as it is, the mean risk is {risk[0]:.2f}",
             as_svg(draw, 3.6),
-            "Up is safer, right is more useful." + sure,
+            "Up is safer, right is more useful. Worth considering is what no other strategy beats: none is as good in "
+            "both, "
+            "and better in one." + sure,
             STRATEGIES,
         ),
-        Grid("Strategies", tuple(columns), tuple(rows), kinds, STRATEGIES, "; ".join(compared.notes[:4])),
+        Grid(
+            "Strategies", tuple(columns), tuple(rows), kinds, STRATEGIES,
+            "Risk: 0 is none, 1 is that an attacker finds the person and learns the rest. Likeness: 1 is the same, 0 "
+            "no more "
+            "like the original than random values, below 0 less."
+            + ("" if not compared.notes else " Notes: " + "; ".join(compared.notes[:4]) + "."),
+        ),
     )  # fmt: skip

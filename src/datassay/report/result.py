@@ -14,7 +14,17 @@ from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.report.content import Facts, Section, plain, section_from_plain, to_plain
 from datassay.report.page import render
-from datassay.results import FrameKind, Parameter, as_facts, check_output, frozen, make_frame, save_columns, write_whole
+from datassay.results import (
+    FrameKind,
+    Parameter,
+    as_facts,
+    check_output,
+    columns_writer,
+    frozen,
+    make_frame,
+    save_columns,
+    write_together,
+)
 
 PAGES = (".html", ".htm")
 
@@ -24,9 +34,19 @@ def check_page(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.suffix.lower() not in PAGES:
         raise UsageError(f"cannot write a page to {str(path)!r}: the name must end in .html")
-    check_output(target.with_suffix(".json"))
+    beside = target.with_suffix(".json")
+    check_output(beside)
+    if beside.is_file() and not _is_report(beside):
+        raise UsageError(
+            f"{str(beside)!r} would be overwritten, and is no report: choose another name than {str(path)!r}"
+        )
     if target.is_dir():
         raise UsageError(f"{str(target)!r} is a folder; name a file to write")
+
+
+def _is_report(file: Path) -> bool:
+    with file.open(encoding="utf-8", errors="replace") as text:
+        return text.read(40).startswith('{"datassay": {"kind": "report"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +136,17 @@ class Report:
         not at all.
         """
         target = Path(path)
+        if target.suffix.lower() not in (*PAGES, ".json", ".parquet", ".csv"):
+            raise UsageError(f"cannot write {str(path)!r}: the name must end in .html, .json, .parquet or .csv")
         if target.suffix.lower() not in PAGES:
             return save_columns(target, self._header(), self.records)
         page = self.html()
-        save_columns(target.with_suffix(".json"), self._header(), self.records)
 
         def write(file: Path) -> None:
             file.write_text(page, encoding="utf-8")
 
-        return write_whole(target, write)
+        beside = columns_writer(".json", self._header(), self.records)
+        return write_together({target: write, target.with_suffix(".json"): beside})[0]
 
     def _header(self) -> dict[str, object]:
         return {

@@ -1,6 +1,7 @@
 """What can be told: values under differential privacy, and what ε means for the people in the data."""
 
 import math
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PRIVATE, LEDGER = "private-tknn-shapley", "ledger"
+GOOD = 0.8  # rank correlation from which the order of private values can be relied on
 TRIED = (0.1, 0.5, 1.0, 2.0, 5.0)
+DRAWS, DRAWS_QUICKLY = 7, 3  # of noise for each ε: one alone is a matter of luck
+WEAK = 5.0  # ε from which next to nothing is promised
 MOST_VALIDATION = 200  # every validation point needs noise of its own: more of them, more noise
 
 
 def told(job: Job) -> Section:
     """The section about private values."""
     if job.sample.label is None:
-        raise InputError("private values are values, and the table has no label: name it with --label")
+        raise InputError("the table has no label: name the column to predict with --label")
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
             f"{len(job.sample)} records are too few to set some apart as public ones: it takes 50, or a file of public "
@@ -39,65 +43,77 @@ def told(job: Job) -> Section:
     if len(public) > MOST_VALIDATION:
         public = public.select(np.sort(np.random.default_rng(job.seed).permutation(len(public))[:MOST_VALIDATION]))
     tau = float(tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
-    openly = tknn_shapley(private, X_val=public, tau=tau, **job.run)
-    budgets = sorted({job.epsilon} if job.quick else {*TRIED, job.epsilon})
+    classes = len(np.unique(job.sample.labels))
+    openly = tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
+    budgets = sorted({job.epsilon, *(one for one in TRIED if one > job.epsilon or not job.quick)})
     show = job.stages.part("private values")
-    agree, caught = {}, {}
+    agree: dict[float, tuple[float, float, float]] = {}
+    caught: dict[float, float] = {}
     guarantee: Guarantee | None = None
+    remarks: list[str] = []
     truth = None
     if job.truth is not None:
         marked = dict(zip(job.table.ids.tolist(), job.truth.tolist(), strict=True))
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
+    draws = DRAWS_QUICKLY if job.quick else DRAWS
     for at, epsilon in enumerate(budgets):
-        values = private_tknn_shapley(private, X_val=public, tau=tau, epsilon=epsilon, delta=job.delta, **job.run)
-        alike = np.ptp(openly.values) == 0 or np.ptp(values.values) == 0
-        agree[epsilon] = 0.0 if alike else float(spearmanr(values.values, openly.values).statistic)
-        if truth is not None:
-            caught[epsilon] = detect_errors(values.values, truth).auroc
-        if epsilon == job.epsilon:
-            guarantee = values.guarantee
+        agreed, detected = [], []
+        for _ in range(draws):
+            values = private_tknn_shapley(
+                private, X_val=public, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
+            )
+            if epsilon == job.epsilon:
+                guarantee = values.guarantee
+                remarks = [job.discreet(note) for note in values.notes]
+            alike = np.ptp(openly.values) == 0 or np.ptp(values.values) == 0
+            agreed.append(0.0 if alike else float(spearmanr(values.values, openly.values).statistic))
+            if truth is not None:
+                detected.append(detect_errors(values.values, truth).auroc)
+        agree[epsilon] = (float(np.median(agreed)), min(agreed), max(agreed))
+        if detected:
+            caught[epsilon] = float(np.median(detected))
         show(at + 1, len(budgets))
     assert guarantee is not None
-    here = agree[job.epsilon]
+    here, lowest, best = agree[job.epsilon]
     facts: Facts = {
         "epsilon": job.epsilon,
         "delta": job.delta,
         "private_rank_correlation": here,
-        **{f"private_rank_correlation.{epsilon:g}": one for epsilon, one in agree.items()},
+        **{f"private_rank_correlation.{epsilon:g}": one for epsilon, (one, _, _) in agree.items()},
     }
-    enough = [epsilon for epsilon in budgets if agree[epsilon] >= 0.8]
-    good = here >= 0.8
+    enough = [epsilon for epsilon in budgets if epsilon > job.epsilon and agree[epsilon][0] >= GOOD]
     times = math.exp(job.epsilon)
     where = "a fifth of the table" if job.validation is None else job.validation.name
     return Section(
         finding=(
             "Each owner can be told what their record is worth with ε = ", Number(f"{job.epsilon:g}", PRIVATE),
-            ": such values agree with the open ones to a rank correlation of ", Number(f"{here:.2f}", PRIVATE), ".",
+            ": such values agree with the open ones to a rank correlation of about "
+            "", Number(f"{here:.2f}", PRIVATE), ".",
         ),
-        advice=(
-            "Tell each owner their own value, and keep a ledger of what is told."
-            if good
-            else f"Raise ε to {enough[0]:g}, or bring more public records, before you rely on their order."
-            if enough
-            else "Too much noise: bring more records before you tell owners a value.",
-        ),
+        advice=(_advice(job, here, enough),),
         cards=(
             Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.neighbours}"),
-            Card("agreement with open values", Number(f"{here:.2f}", PRIVATE), "rank correlation"),
+            Card("agreement with open values", Number(f"{here:.2f}", PRIVATE), f"rank correlation; {lowest:.2f} to "
+            f"{best:.2f}"),
             Card("odds of being found out", Number(f"× {times:.3g}", PRIVATE), "at the most, up to δ"),
         ),
         blocks=(
             Paragraph(("What is promised: ", Number(str(guarantee), PRIVATE), ".")),
             Paragraph(
                 (
-                    "What ε means: whatever anybody concludes from the values told, they would conclude it with nearly "
-                    "the same probability had any one record been left out or added: at most ",
+                    "What ε means: take everything that is told to everybody but the owner of one record. It would be "
+                    "told "
+                    "with nearly the same probability had that record not been there: at most ",
                     Number(f"e^{job.epsilon:g} = {times:.3g}", PRIVATE), " times as likely, but for a chance of ",
-                    Number(f"{job.delta:.2g}", PRIVATE), ". Somebody who thought it as likely as not that a person is "
-                    "in the data can become at most ", Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it. "
-                    f"An ε of 0.1 allows {math.exp(0.1) / (1 + math.exp(0.1)):.1%}, one of 5 allows "
-                    f"{math.exp(5) / (1 + math.exp(5)):.1%}.",
+                    Number(f"{job.delta:.2g}", PRIVATE), ". So somebody who thought it as likely as not that a person "
+                    "is in "
+                    "the data can become at most ", Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it from "
+                    "what "
+                    "others are told, but for that chance. (With ε = 0.1 it is "
+                    f"{math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 {math.exp(5) / (1 + math.exp(5)):.1%}.) "
+                    f"What an "
+                    "owner is told about their own record depends on that record openly: it is for them alone.",
                 )
             ),
             *((_curve(agree, job.epsilon, here),) if len(agree) > 1 else ()),
@@ -105,19 +121,23 @@ def told(job: Job) -> Section:
                 "What each ε buys",
                 ("ε", "agreement with open values", *(("finds marked records (AUROC)",) if caught else ())),
                 tuple(
-                    (f"{epsilon:g}", f"{agree[epsilon]:.2f}", *((f"{caught[epsilon]:.3f}",) if caught else ()))
+                    (f"{epsilon:g}", "{:.2f} ({:.2f} to {:.2f})".format(*agree[epsilon]),
+                     *((f"{caught[epsilon]:.3f}",) if caught else ()))
                     for epsilon in budgets
                 ),
-                ("number", "number", *(("number",) if caught else ())),
+                ("number", "text", *(("number",) if caught else ())),
                 PRIVATE,
-                "Noise is drawn anew in every report, and no seed repeats it.",
+                f"Median, lowest and highest of {draws} draws. Noise is drawn anew in every report; no seed repeats "
+                f"it.",
             ),
             Paragraph(
                 (
                     f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing "
-                    "was released and no budget was spent. To do it for real, with a ",
+                    "was released and no budget was spent. The promise takes public records that are no part of the "
+                    "private ones", *((f" ({'; '.join(remarks)})",) if remarks else ()), ". To do it for real, with a ",
                     Number("ledger", LEDGER), " that cannot be overspent: datassay private-value people.csv "
-                    f"--validation public.csv --epsilon {job.epsilon:g} --ledger market.ledger --budget-epsilon "
+                    f"--validation public.csv --label {shlex.quote(str(job.sample.label))} --epsilon {job.epsilon:g} "
+                    f"--ledger market.ledger --budget-epsilon "
                     f"{2 * job.epsilon:g}.",
                 )
             ),
@@ -130,20 +150,36 @@ def told(job: Job) -> Section:
     )  # fmt: skip
 
 
-def _curve(agree: dict[float, float], epsilon: float, here: float) -> Figure:
+def _advice(job: Job, here: float, enough: list[float]) -> str:
+    if job.delta * len(job.table) >= 1:
+        return f"Choose a δ far below 1 in {len(job.table):,}: as it is, the promise may fail somebody altogether."
+    if job.epsilon >= WEAK:
+        return f"Choose a smaller ε: one of {job.epsilon:g} promises next to nothing."
+    if here >= GOOD:
+        return "Tell each owner their own value and nobody else's, and keep a ledger of what is told."
+    if enough and enough[0] < WEAK:
+        return f"Raise ε to {enough[0]:g}, or bring more public records, before you rely on their order."
+    return "Do not rely on their order: bring more records."
+
+
+def _curve(agree: dict[float, tuple[float, float, float]], epsilon: float, here: float) -> Figure:
+    budgets = list(agree)
+    middle, low, high = (np.array(part) for part in zip(*agree.values(), strict=True))
+
     def draw(axes: "Axes") -> None:
-        axes.plot(list(agree), list(agree.values()), marker="o", markersize=4, color="#4477aa")
-        axes.axvline(epsilon, color="#bbbbbb", linewidth=1, linestyle="dashed", label=f"ε = {epsilon:g}")
-        axes.set(xscale="log", ylim=(min(0.0, *agree.values()), 1.02))
-        axes.set_xticks(list(agree), [f"{one:g}" for one in agree])
+        axes.fill_between(budgets, low, high, color="#bbbbbb", alpha=0.5, linewidth=0, label="lowest to highest draw")
+        axes.plot(budgets, middle, marker="o", markersize=4, color="#4477aa", label="median")
+        axes.axvline(epsilon, color="#ee7733", linewidth=1, linestyle="dashed", label=f"ε = {epsilon:g}")
+        axes.set(xscale="log", ylim=(min(0.0, float(low.min())), 1.02))
+        axes.set_xticks(budgets, [f"{one:g}" for one in budgets])
         axes.minorticks_off()
         axes.set_xlabel("ε")
         axes.set_ylabel("rank correlation with open values")
         axes.legend(frameon=False)
 
     return Figure(
-        f"At ε = {epsilon:g} private values agree with open ones to {here:.2f}",
+        f"At ε = {epsilon:g} private values agree with open ones to about {here:.2f}",
         as_svg(draw, 2.8),
-        "Agreement of private with open values over ε; one draw of noise each.",
+        "Agreement of private with open values over ε.",
         PRIVATE,
     )

@@ -14,13 +14,12 @@ SHARE = 0.8
 
 def trade(job: Job) -> Section:
     """The section about prices."""
-    if job.values is None:
-        raise InputError("prices follow from values, and the table has no label: name it with --label")
-    if not (job.values.values > 0).any():
+    values = job.valued()
+    if not (values.values > 0).any():
         raise InputError("no record has a positive value: there is nothing to sell")
-    found = search_prices(job.values, share=SHARE, progress=job.stages.part("prices"))
+    found = search_prices(values, share=SHARE, progress=job.stages.part("prices"))
     best, fair = found.best, found.most_inclusive
-    n = len(job.values)
+    n = len(values)
     facts: Facts = {
         "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
         "owners_paid_at_most": float(found.inclusiveness[fair]),
@@ -45,7 +44,10 @@ def trade(job: Job) -> Section:
             "most, and ",
             Number(percent(float(found.inclusiveness[fair])), METHOD), " at those that pay the most owners.",
         ),
-        advice=("Choose θ above 1 if many owners are to be paid: then records of low value are the bargain.",),
+        advice=(
+            "For many owners to be paid, choose θ = ", Number(f"{found.theta[fair]:g}", METHOD), " and γ = ",
+            Number(f"{found.gamma[fair]:.3g}", METHOD), ".",
+        ),
         cards=(
             Card("owners paid, highest revenue", Number(percent(float(found.inclusiveness[best])), METHOD)),
             Card("owners paid, at most", Number(percent(float(found.inclusiveness[fair])), METHOD), f"of {n:,}"),
@@ -53,8 +55,9 @@ def trade(job: Job) -> Section:
         blocks=(
             Paragraph(
                 (
-                    "A record of value φ > 0 costs φ + γ φ^θ. The consumer buys the cheapest records that add up to "
-                    "what they want; ", Number(count(int((job.values.values > 0).sum()), "record"), METHOD),
+                    "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
+                    "cheapest records that add up to "
+                    "what they want; ", Number(count(int((values.values > 0).sum()), "record"), METHOD),
                     f" of {n:,} are for sale.",
                 )
             ),
@@ -71,8 +74,7 @@ def trade(job: Job) -> Section:
                 rows,
                 ("text", "number", "number", "number", "number", "number", "number"),
                 METHOD,
-                f"The cheapest cover is proven at {int(found.proven.sum())} of {len(found)} prices; elsewhere it is "
-                "the best found.",
+                _proof(int(found.proven.sum()), len(found)),
             ),
         ),
         unseen=(
@@ -81,3 +83,11 @@ def trade(job: Job) -> Section:
         ),
         facts=facts,
     )  # fmt: skip
+
+
+def _proof(proven: int, tried: int) -> str:
+    """How sure it is that the consumer cannot buy the same for less."""
+    sure = "Nothing cheaper would do, and that is proven, at"
+    if proven == tried:
+        return f"{sure} all {tried} prices."
+    return f"{sure} {proven} of {tried} prices; elsewhere it is the best found."

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, named, percent
 from datassay.results import Values
 from datassay.value import knn_shapley
 
 METHOD, ERRORS = "knn-shapley", "label-errors"
+ORDERS = 20  # of random removal beside that by value
 SHARES = tuple(round(0.05 * step, 2) for step in range(11))
 FEWEST = 30  # records: with fewer no label is called a mistake
 MANY_CLASSES = 8  # more are not told apart in a figure
@@ -21,23 +21,23 @@ MANY_CLASSES = 8  # more are not told apart in a figure
 
 def worth(job: Job) -> Section:
     """The section about values."""
-    if job.sample.label is None:
-        raise InputError("the table has no label: name the column to predict with --label")
-    table = job.sample
-    values = knn_shapley(table, X_val=job.validation, k=job.k, progress=job.stages.part("values", 0.45), **job.run)
-    job.values = values
-    suspects = likely_errors(table, values=values, progress=job.stages.part("values", 0.35), **job.run)
-    if len(table) < FEWEST:  # neighbours are then nearly everybody
-        suspects = replace(suspects, likely=np.zeros(len(table), bool))
+    values = job.valued(0.45)
+    votes = 2 * job.k
+    suspects = likely_errors(job.sample, values=values, k=votes, progress=job.stages.part("values", 0.35), **job.run)
+    judged = len(values) >= FEWEST and _predictable(suspects)
+    if not judged:
+        suspects = replace(suspects, likely=np.zeros(len(values), bool))
     job.record("value", values.values)
-    job.record("likely_mislabelled", suspects.likely)
-    n, negative = len(values), values.values < 0
+    if judged:
+        job.record("likely_mislabelled", suspects.likely)
+    n, negative = len(values), _negative(values)
     likely = int(suspects.likely.sum())
     share = float(negative.mean())
     first = suspects.first(10)
+    score = _guess(values) + float(values.values.sum())
     blocks: list[Block] = [_total(job, values), _distribution(values)]
-    blocks += _classes(values, suspects)
-    blocks.append(_ranked(job, values, suspects, "The ten records that hurt most", values.lowest(10)))
+    blocks += _classes(values, suspects, judged)
+    blocks.append(_ranked(job, values, suspects, values.lowest(10), -1))
     if likely:
         blocks.append(
             job.listed(
@@ -46,32 +46,36 @@ def worth(job: Job) -> Section:
                 {
                     "label": [str(one) for one in suspects.labels[first]],
                     "its neighbours say": [str(one) for one in suspects.suggested[first]],
-                    "share of them": [f"{one:.0%}" for one in suspects.votes[first]],
+                    f"of its {votes} neighbours": [f"{one:.0%}" for one in suspects.votes[first]],
                     "value": [f"{one:.3g}" for one in suspects.values[first]],
                 },
                 ERRORS,
                 "Neighbours can be wrong as well: look at the record before you change its label.",
             )
         )
-    blocks.append(_ranked(job, values, suspects, "The ten records that help most", values.highest(10)))
+    blocks.append(_ranked(job, values, suspects, values.highest(10), 1))
     facts: Facts = {
         "records_valued": n,
         "share_negative": share,
-        "likely_mislabelled": likely,
-        "share_likely_mislabelled": likely / n,
-        "score": float(_guess(values) + values.values.sum()),
+        "likely_mislabelled": likely if judged else None,
+        "share_likely_mislabelled": likely / n if judged else None,
+        "score": score,
     }
     if job.truth is not None:
         blocks.append(_checked(job, values, suspects, facts))
     if not job.quick and n >= 100:
         blocks += _removal(job, facts)
-    harm = "hurts" if negative.sum() == 1 else "hurt"
+    harm = "hurts more than it helps" if negative.sum() == 1 else "hurt more than they help"
     who = named(suspects.ids[first[:3]]) if likely else named(values.ids[values.lowest(3)])
+    mistaken: tuple[str | Number, ...] = (
+        (", and ", Number(f"{likely:,}", ERRORS), f" {'looks' if likely == 1 else 'look'} mislabelled.")
+        if judged
+        else (".",)
+    )
     return Section(
         finding=(
-            Number(count(int(negative.sum()), "record"), METHOD), " of ", f"{n:,} (", Number(percent(share), METHOD),
-            f") {harm} more than they help, and ", Number(f"{likely:,}", ERRORS),
-            f" {'looks' if likely == 1 else 'look'} mislabelled.",
+            Number(count(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
+            f") {harm}", *mistaken,
         ),
         advice=(
             f"Check the labels of the records listed, beginning with {who}."
@@ -80,14 +84,29 @@ def worth(job: Job) -> Section:
         ),
         cards=(
             Card("records of negative value", Number(percent(share), METHOD), f"{int(negative.sum()):,} of {n:,}"),
-            Card("likely mislabelled", Number(f"{likely:,}", ERRORS), percent(likely / n) + " of the records"),
-            Card("share of right neighbours", Number(f"{_guess(values) + values.values.sum():.3f}", METHOD),
-                 f"guessing: {_guess(values):.3f}"),
+            *(
+                (Card("likely mislabelled", Number(f"{likely:,}", ERRORS), f"{percent(likely / n)} of the records"),)
+                if judged
+                else ()
+            ),
+            Card("share of right neighbours", Number(f"{score:.3f}", METHOD), f"guessing: {_guess(values):.3f}"),
         ),
         blocks=tuple(blocks),
-        unseen=_unseen(job),
+        unseen=_unseen(job, judged),
         facts=facts,
     )  # fmt: skip
+
+
+def _negative(values: Values) -> NDArray[np.bool_]:
+    """Who hurts: values that are negative beyond rounding."""
+    return np.asarray(values.values < -1e-12)
+
+
+def _predictable(suspects: Suspects) -> bool:
+    """Whether neighbours agree on labels more often than by chance: if not, no label can be called a mistake."""
+    sizes = np.unique(suspects.labels, return_counts=True)[1] / len(suspects)
+    chance, n = float((sizes**2).sum()), len(suspects)
+    return bool(suspects.own.mean() > chance + 3 * np.sqrt(chance * (1 - chance) / n))
 
 
 def _guess(values: Values) -> float:
@@ -111,49 +130,46 @@ def _distribution(values: Values) -> Figure:
     classes = len(np.unique(values.labels)) if values.labels is not None else 0
     drawn = values if 1 < classes <= MANY_CLASSES else replace(values, labels=None)
     return Figure(
-        f"{percent(float((values.values < 0).mean()))} of the records have a negative value",
+        f"{percent(float(_negative(values).mean()))} of the records have a negative value",
         as_svg(drawn.plot),
         f"Values of {len(values):,} records" + (", by class." if drawn.labels is not None else "."),
         METHOD,
     )
 
 
-def _classes(values: Values, suspects: Suspects) -> list[Block]:
+def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
-    order = np.argsort(-sizes, kind="stable")[:10]
-    rows = tuple(
-        (
-            str(names[c]),
-            f"{sizes[c]:,}",
-            f"{values.values[codes == c].mean():.3g}",
-            percent(float((values.values[codes == c] < 0).mean())),
-            f"{int(suspects.likely[codes == c].sum()):,}",
-        )
-        for c in order
-    )
+    means = np.bincount(codes, values.values) / sizes
+    shares = np.bincount(codes, _negative(values)) / sizes
+    mistaken = np.bincount(codes, suspects.likely)
+    columns, rows = ["class", "records", "mean value", "negative"], []
+    for c in np.argsort(-sizes, kind="stable")[:10]:
+        row = [str(names[c]), f"{sizes[c]:,}", f"{means[c]:.3g}", percent(float(shares[c]))]
+        rows.append((*row, f"{int(mistaken[c]):,}") if judged else tuple(row))
+    columns += ["likely mislabelled"] if judged else []
+    numbers: list[Kind] = ["number" for _ in columns[1:]]
     more = "" if len(names) <= 10 else f"The ten largest of {len(names):,} classes."
-    blocks: list[Block] = [
-        Grid("By class", ("class", "records", "mean value", "negative", "likely mislabelled"), rows,
-             ("text", "number", "number", "number", "number"), METHOD, more)
-    ]  # fmt: skip
-    shares = np.bincount(codes, values.values < 0) / sizes
+    blocks: list[Block] = [Grid("By class", tuple(columns), tuple(rows), ("text", *numbers), METHOD, more)]
     worst = int(shares.argmax())
     if shares[worst] > 0.5 and sizes[worst] < sizes.max():
         blocks.append(
             Paragraph(
                 (
                     "Do not simply drop what is negative: ", Number(percent(float(shares[worst])), METHOD),
-                    f" of the smaller class {names[worst]!s} would go. Classes of equal weight (--balance 1 of "
-                    "datassay value) are fairer to small ones.",
+                    f" of the smaller class {names[worst]!s} would go. Classes of equal weight (--balance 1) "
+                    "are fairer to small ones.",
                 )
             )
         )  # fmt: skip
     return blocks
 
 
-def _ranked(job: Job, values: Values, suspects: Suspects, title: str, rows: NDArray[np.intp]) -> Grid:
+def _ranked(job: Job, values: Values, suspects: Suspects, rows: NDArray[np.intp], sign: int) -> Grid:
+    """The records of most or of least value; the title says that they help or hurt only if all of them do."""
+    so = bool((np.sign(values.values[rows]) == sign).all())
+    kind = ("that help most" if so else "of most value") if sign > 0 else ("that hurt most" if so else "of least value")
     return job.listed(
-        title,
+        f"The {len(rows)} records {kind}" if len(rows) < 10 else f"The ten records {kind}",
         rows,
         {
             "label": [str(one) for one in suspects.labels[rows]],
@@ -193,32 +209,51 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
         return []
     values = knn_shapley(train, X_val=validation, k=job.k, **job.run)
     curve = removal_curve(
-        values, train, X_test=test, k=job.k, fractions=SHARES, n_random=10,
+        values, train, X_test=test, k=job.k, fractions=SHARES, n_random=ORDERS,
         seed=job.seed, progress=job.stages.part("values", 0.2), **job.run,
     )  # fmt: skip
     whole, tenth = float(curve.scores["accuracy"][0]), float(curve.scores["accuracy"][2])
     chance = float(curve.random["accuracy"][2])
     facts |= {"accuracy": whole, "accuracy_without_worst_tenth": tenth}
-    noise = 2 * np.sqrt(whole * (1 - whole) / len(test))
-    change = "hardly changes" if abs(tenth - whole) < noise else "improves" if tenth > whole else "spoils"
+    share = (whole * len(test) + 2) / (len(test) + 4)  # Agresti & Coull: of use at 0 and 1 as well
+    noise = float(2 * np.sqrt(share * (1 - share) / (len(test) + 4)))
+    change = "hardly changes" if abs(tenth - whole) <= noise else "improves" if tenth > whole else "spoils"
+    hurting = float(_negative(values).mean())
+    step = int(np.clip(round(hurting / 0.05), 0, len(SHARES) - 1))
+    there, by_chance = float(curve.scores["accuracy"][step]), float(curve.random["accuracy"][step])
+    verdict = "no better than" if there <= by_chance + noise else "better than"
     return [
         Figure(
             f"Leaving out the least valuable tenth {change} predictions: accuracy {whole:.3f} → {tenth:.3f}",
             as_svg(lambda axes: curve.plot("accuracy", axes)),
             f"Accuracy of {job.k} nearest neighbours on {len(test):,} records that played no part in the values, as "
-            f"records of a training set of {len(train):,} are left out; the band holds nine in ten of ten random "
-            f"orders ({chance:.3f} at a tenth). Differences under {noise:.3f} are within chance.",
+            f"records of a training set of {len(train):,} are left out; the band is from the 5% to the 95% quantile of "
+            f"{ORDERS} random orders ({chance:.3f} on average at a tenth). Differences up to about {noise:.3f} are "
+            "within chance.",
             "removal-curve",
-        )
-    ]
+        ),
+        Paragraph(
+            (
+                "Leaving out about as many as have a negative value, ", Number(f"{SHARES[step]:.0%}", "removal-curve"),
+                ", gives an accuracy of ", Number(f"{there:.3f}", "removal-curve"), f": {verdict} leaving out as many "
+                f"at "
+                "random (", Number(f"{by_chance:.3f}", "removal-curve"), "). Values say whom to look at, not whom to "
+                "drop "
+                "unseen.",
+            )
+        ),
+    ]  # fmt: skip
 
 
-def _unseen(job: Job) -> tuple[str, ...]:
+def _unseen(job: Job, judged: bool) -> tuple[str, ...]:
     found = [
         "Other models: values are those for nearest neighbours. datassay value --method data-shapley values for yours."
     ]
-    if len(job.sample) < FEWEST:
-        found.append(f"Mistaken labels: it takes {FEWEST} records to tell.")
+    if not judged:
+        found.append(
+            f"Mistaken labels: it takes {FEWEST} records, and labels that neighbours agree on more often than by "
+            f"chance."
+        )
     if job.sampled:
         found.append(f"{len(job.table) - len(job.sample):,} records that are not in the sample of {len(job.sample):,}.")
     if job.table.carried:
