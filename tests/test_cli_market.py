@@ -21,6 +21,7 @@ def files(tmp_path, monkeypatch):
 
 
 GAME = ["people.csv", "--validation", "ours.csv", "--label", "income", "--id", "id"]
+REAL = [*GAME, "--for-real", "--target", "0.99", "--bounds=-3,3"]  # some people are in both files: bounds are given
 
 
 def run(*arguments):
@@ -70,14 +71,14 @@ def test_a_rehearsal(files):
 
 def test_for_real_with_a_ledger(files):
     result = run(
-        "play", *GAME, "--strategy", "random", "--share", "0.05", "--t-max", "2", "--target", "0.99", "--for-real",
+        "play", *REAL, "--strategy", "random", "--share", "0.05", "--t-max", "2",
         "--ledger", "l.ledger", "--budget-epsilon", "1000", "--consumer", "theirs.parquet",
     )  # fmt: skip
     assert result.exit_code == 0
     assert "NOT CERTIFIED" not in result.output
     assert np.isnan(da.load_result("theirs.parquet").worth).all()
     short = run(
-        "play", *GAME, "--strategy", "random", "--share", "0.05", "--t-max", "9", "--target", "0.99", "--for-real",
+        "play", *REAL, "--strategy", "random", "--share", "0.05", "--t-max", "9",
         "--ledger", "m.ledger", "--budget-epsilon", "60", "-o", "m.parquet",
     )  # fmt: skip
     assert "ledger refused" in short.output
@@ -118,10 +119,29 @@ def test_a_search_goes_on(files):
             2,
         ),
         (
-            ["play", *GAME, "--for-real", "--target", "0.9", "--ledger", "l", "--budget-epsilon", "1"],
+            ["play", *REAL, "--ledger", "l", "--budget-epsilon", "1"],
             "refuses this query: it would bring ε from 0",
             4,
         ),
+        (["play", *REAL, "--ledger", "l", "--budget-epsilon", "99", "--epsilon", "0"], "epsilon must be", 2),
+        (["play", *REAL, "--ledger", "no/l", "--budget-epsilon", "99"], "the folder 'no' does not exist", 2),
+        (
+            ["play", *GAME, "--for-real", "--target", "0.9", "--bounds", "data"],
+            "give --bounds=LOW,HIGH that you know",
+            2,
+        ),
+        (
+            ["play", *GAME, "--for-real", "--target", "0.9", "--ledger", "l", "--budget-epsilon", "99"],
+            "bounds were taken from the validation points, some of which are among the records",
+            2,
+        ),
+        (["play", *GAME, "--epsilon", "1e308"], "epsilon is too large: over", 2),
+        (["search", *GAME, "--epsilons", "1e308"], "epsilon is too large: over", 2),
+        *(
+            (["search", *GAME, "--t-maxes", bad], "--t-maxes must be whole numbers", 2)
+            for bad in ("inf", "1e400", "nan")
+        ),
+        (["search", *GAME, "--t-maxes", "1e300"], "t_maxes must be a whole number between", 2),
         (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers", 2),
         (["play", *GAME, "-o", "people.csv"], "is an input", 2),
         (["play", *GAME, "-o", "x.txt"], "must end in .parquet", 2),
@@ -152,6 +172,9 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         (["--search"], "name one of --target"),
         (["--target", "0.1", "--share", "0.1"], "name one of --target"),
         (["--budget", "1"], "--budget belongs to --search"),
+        (["--thetas", "1,2"], "--thetas belongs to --search"),
+        (["--markups", "1,2"], "--markups belongs to --search"),
+        (["--search", "--share", "0.5", "--thetas", "200"], "each of thetas must be such that φ^θ can be written down"),
         (["--search", "--share", "0.5", "--theta", "2"], "leave out --theta"),
         (["--bought", "b.csv"], "--bought needs"),
         (["--target", "99"], "out of reach"),
@@ -159,3 +182,50 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         code, error = complain(capsys, monkeypatch, "price", "values.parquet", *arguments)
         assert code == 2
         assert message in error
+
+
+def test_a_ledger_is_never_deleted(files, monkeypatch):
+    """Not even a new one from which nothing was paid: somebody else may be about to."""
+    from datassay.market import DataOwner
+    from datassay.privacy import NoisyRecords
+
+    def fails(self, points):
+        raise RuntimeError("in the middle of a game")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DataOwner, "_pay", fails)
+        with pytest.raises(RuntimeError):
+            run("play", *REAL, "--ledger", "l", "--budget-epsilon", "500")
+    ledger = da.Ledger("l")
+    DataOwner(np.full((1, 1), 0.5), NoisyRecords([0.0], [1.0], 2.0), 5, ledger=ledger).query([0])
+    assert (ledger.epsilon, ledger.spent()) == (500.0, 2.0)
+
+
+def test_what_the_consumer_may_not_see_is_not_written_and_the_game_is_told(files, capsys, monkeypatch):
+    code, error = complain(
+        capsys, monkeypatch, "play", *GAME, "--for-real", "--target", "0.99", "--t-max", "1", "--max-queries", "3",
+        "--consumer", "c.json", "-o", "g.json",
+    )  # fmt: skip
+    assert code == 3
+    assert "nothing in this game that the consumer may see: bounds were taken from the validation points" in error
+    assert not (files / "c.json").exists()
+    assert da.load_result("g.json").n_queries == 3
+
+
+def test_a_game_that_the_ledger_left_alone_is_told_and_is_no_success(files, monkeypatch):
+    from datassay._errors import UnavailableError
+
+    honest, calls = da.Ledger.charge, []
+
+    def charge(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise UnavailableError("the ledger stayed busy")
+        honest(self, *arguments)
+
+    monkeypatch.setattr(da.Ledger, "charge", charge)
+    result = run("play", *REAL, "--ledger", "l", "--budget-epsilon", "500", "-o", "g.json", "--consumer", "c.json")
+    assert result.exit_code == 4
+    assert "Note: the ledger stayed busy" in result.output
+    assert da.load_result("g.json").outcome == "ledger unavailable"
+    assert da.load_result("c.json").n_queries == 2

@@ -232,3 +232,22 @@ def test_one_record_changes_nobody_elses_file(files):
     ]
     np.testing.assert_array_equal(points[0], points[1][:40])
     assert points[0].any(axis=0).sum() > 10
+
+
+def test_a_ledger_is_never_deleted(files, monkeypatch):
+    """Not even a new one of a command that failed: somebody else may be paying from it."""
+    from datassay.privacy import Cost, releases
+
+    def fails(*arguments, **options):
+        da.Ledger("l").spend("data", "question", [Cost("gaussian", 50.0)], "counts", "public")
+        raise RuntimeError("in the middle of a release")
+
+    monkeypatch.setattr(releases, "add_noise", fails)
+    monkeypatch.setattr(
+        releases.Ledger, "releases", lambda self: []
+    )  # what the other one wrote came too late to be seen
+    with pytest.raises(RuntimeError):
+        run(*BASE, "--method", "knn-shapley", "--ledger", "l", "--budget-epsilon", "9")
+    monkeypatch.undo()
+    monkeypatch.chdir(files)
+    assert len(da.Ledger("l").releases()) == 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import datassay as da
 from datassay import InputError, oracle
+from datassay._errors import UnavailableError, UsageError
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
 from datassay.neighbors import Run
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
@@ -449,9 +450,9 @@ class TestForReal:
         data = made(10, 10, 2)
         with pytest.raises(InputError, match="a rehearsal and has no place in a ledger"):
             da.disclosure_game(*data, ledger=ledger, seed=0, target=0.9)
-        with pytest.raises(InputError, match="needs a target"):
+        with pytest.raises(InputError, match="this one is not: the target was computed from the records: name one"):
             da.disclosure_game(*data, ledger=ledger)
-        with pytest.raises(InputError, match="bounds that do not come from the records"):
+        with pytest.raises(InputError, match="this one is not: bounds were taken from the records.* bounds=.low, high"):
             da.disclosure_game(*data, ledger=ledger, target=0.9, bounds="data")
         assert ledger.releases() == []
         other = Ledger(tmp_path / "other", epsilon=7.0, delta=1e-9)
@@ -552,13 +553,149 @@ class TestForReal:
         data = made(6, 10, 2)
         game = da.disclosure_game(*data, fails, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger)
         assert game.outcome == "strategy failed"
-        assert "strategy fails failed at move 3: no idea" in game.notes
+        assert "strategy fails failed at move 3: RuntimeError no idea" in game.notes
         assert game.used.tolist() == [True] * 3 + [False] * 3
         assert game.utility == game.score(*data[2:])
         greedy = da.disclosure_game(*data, lambda view: 0, 1.0, 2, 0.9999, bounds=(0, 1))
         assert (greedy.outcome, greedy.n_queries) == ("strategy failed", 2)
+        assert (
+            "strategy <lambda> failed at move 2: the budget of record 0 is spent: it was queried 2 times"
+            in greedy.notes
+        )
         with pytest.raises(RuntimeError):
             da.disclosure_game(*data, fails, 1.0, 9, 0.9999, bounds=(0, 1), seed=0)  # a rehearsal has nothing to lose
+
+    @pytest.mark.parametrize("strategy", ["ucb", "random", "shapley", "function"])
+    @pytest.mark.parametrize(
+        "error", [UnavailableError("the ledger stayed busy"), InputError("cannot open the ledger")]
+    )
+    def test_what_was_paid_for_is_kept_when_the_ledger_fails(self, tmp_path, monkeypatch, strategy, error):
+        """And nobody else is blamed for it."""
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        honest, calls = Ledger.charge, []
+
+        def charge(self, *arguments):
+            calls.append(arguments)
+            if len(calls) == 3:
+                raise error
+            honest(self, *arguments)
+
+        monkeypatch.setattr(Ledger, "charge", charge)
+        data = made(6, 10, 2)
+        chooser = (lambda view: [view.step]) if strategy == "function" else strategy
+        game = da.disclosure_game(*data, chooser, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, unseen="absent")
+        assert game.outcome == "ledger unavailable"
+        assert game.notes == (str(error),)
+        assert game.n_queries == ledger.disclosures()[1].queries == game.received.sum() > 0
+        assert game.used.any()
+        assert game.utility == game.score(*data[2:])
+        calls.clear()
+        calls.extend([None] * 2)
+        with pytest.raises(InputError, match=str(error)):  # nothing was given out: there is nothing to keep
+            da.disclosure_game(*data, chooser, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger)
+
+    def test_a_game_that_cannot_be_closed_is_kept(self, tmp_path, monkeypatch):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+
+        def complete(self, *arguments):
+            raise UnavailableError("the ledger stayed busy")
+
+        monkeypatch.setattr(Ledger, "complete", complete)
+        game = da.disclosure_game(*made(6, 10, 2), "ucb", 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, max_queries=7)
+        assert (game.outcome, game.n_queries) == ("query limit reached", 7)
+        assert any("could not be closed in the ledger, and stays open there: the ledger st" in n for n in game.notes)
+        with pytest.raises(RuntimeError, match="mine"):  # what went wrong first is what is told
+
+            def fails(view):
+                raise RuntimeError("mine")
+
+            da.disclosure_game(*made(6, 10, 2), fails, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger)
+
+    @pytest.mark.parametrize("strategy", ["random", "shapley", "shapley-commit", lambda view: Move([view.step], [0])])
+    def test_too_little_memory_is_told_before_anything_is_paid(self, tmp_path, strategy):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        for memory in (10, 1000) if callable(strategy) or strategy == "random" else (10, 1000, 4000):
+            with pytest.raises(UnavailableError, match=f"memory={memory} bytes is too little"):
+                da.disclosure_game(
+                    *made(150, 90, 6), strategy, 0.1, 2, 0.99, bounds=(0, 1), ledger=ledger, memory=memory,
+                    diagnostics=False,
+                )  # fmt: skip
+        assert ledger.releases() == []
+
+    @pytest.mark.parametrize("strategy", ["ucb", "random", "shapley"])
+    def test_noise_beyond_all_distances_is_told_before_anything_is_paid(self, tmp_path, strategy):
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        with pytest.raises(UsageError, match="epsilon is too small for such bounds: noise can reach 5e"):
+            da.disclosure_game(*made(), strategy, 1e-90, 2, 0.99, bounds=(0, 1e80), ledger=ledger)
+        assert ledger.releases() == []
+
+    @pytest.mark.parametrize("strategy", ["random", "shapley"])
+    def test_what_was_paid_for_is_kept_when_it_cannot_be_evaluated(self, tmp_path, monkeypatch, strategy):
+        """By somebody else's error, once or again and again: the strategy is not to blame."""
+        from datassay.market.disclosure import Stage
+
+        honest = Stage.evaluate
+        data = made(6, 10, 2)
+        for fails in (1, 10**9):
+            calls = []
+
+            def evaluate(self, points, use, rules, calls=calls, fails=fails):
+                if use is not None:
+                    calls.append(use)
+                    if 2 <= len(calls) < 2 + fails:
+                        raise MemoryError("no room")
+                return honest(self, points, use, rules)
+
+            monkeypatch.setattr(Stage, "evaluate", evaluate)
+            game = da.disclosure_game(*data, strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0)
+            assert game.outcome == "stopped by an error"
+            assert game.notes[0] == "after 12 queries: MemoryError no room"
+            assert game.received.tolist() == game.queries.tolist() == [2] * 6
+            if fails == 1:
+                assert game.utility == game.score(*data[2:])
+            else:
+                assert math.isnan(game.utility)
+                assert "the utility of what was received is not known: MemoryError no room" in game.notes
+                game.save(tmp_path / "g.json")
+                again = da.load_result(tmp_path / "g.json")
+                assert math.isnan(again.utility)
+                assert again.received.tolist() == game.received.tolist()
+
+    def test_validation_records_are_the_owners_whatever_their_labels(self):
+        """Features are what is protected here, so that features alone tell whether a record is in both."""
+        X, y, _, _ = made()
+        for labels in (1 - y, np.zeros_like(y)):
+            with pytest.raises(InputError, match="every validation record is also in the training data, whatever"):
+                da.disclosure_game(X, y, X, labels, "random", 1.0, 1, 0.99)
+
+    def test_bounds_that_some_of_the_records_make_are_not_certified(self, tmp_path):
+        X, y, X_val, y_val = made()
+        ends = np.unique([X.argmin(axis=0), X.argmax(axis=0)])
+        ours, labels = np.concatenate([X_val, X[ends]]), np.concatenate([y_val, 1 - y[ends]])
+        game = da.disclosure_game(X, y, ours, labels, "random", 1.0, 1, 0.99)
+        assert not game.guarantee.certified
+        assert any(
+            "not certified: bounds were taken from the validation points, some of which" in n for n in game.notes
+        )
+        with pytest.raises(InputError, match="nothing in this game that the consumer may see: bounds were taken"):
+            game.for_consumer()
+        given = da.disclosure_game(X, y, ours, labels, "random", 1.0, 1, 0.99, bounds=(0, 1))
+        assert given.guarantee.certified
+        assert any("of the validation records occur in the training data too" in note for note in given.notes)
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        with pytest.raises(UsageError, match="this one is not: bounds were taken from the validation points"):
+            da.disclosure_game(X, y, ours, labels, "random", 1.0, 1, 0.99, ledger=ledger)
+        assert ledger.releases() == []
+
+    def test_a_query_beyond_the_whole_budget_makes_no_ledger(self, tmp_path):
+        ledger = Ledger.planned(tmp_path / "l", epsilon=2.0, delta=1e-9, neighbours="replace-features")
+        with pytest.raises(BudgetExceededError, match="refuses this query: it would bring ε from 0 to 3"):
+            da.disclosure_game(*made(), "random", 1.0, 9, 0.99, bounds=(0, 1), ledger=ledger)
+        with pytest.raises(UsageError, match="k must be"):
+            da.disclosure_game(*made(), "random", 0.1, 9, 0.99, bounds=(0, 1), ledger=ledger, k=0)
+        assert not ledger.path.exists()
+        game = da.disclosure_game(*made(), "random", 0.1, 2, 0.999, bounds=(0, 1), ledger=ledger)
+        assert Ledger(tmp_path / "l").disclosures()[1].queries == game.n_queries > 0
 
     def test_a_move_is_paid_for_as_a_whole(self, tmp_path):
         """How much memory there is does not change where the ledger refuses."""
@@ -603,7 +740,13 @@ class TestForReal:
             assert game.used.tolist() == held.tolist()
             assert game.utility == game.score(X_val, y_val) == game.trajectory["utility"][-1]
             assert game.n_queries == (4 if strategy == "ucb" else 12)  # paid for
-            assert strategy == "ucb" or any("6 copies were paid for and lost" in note for note in game.notes)
+            lost = "1 copy was paid for and lost" if strategy == "ucb" else "6 copies were paid for and lost"
+            assert any(lost in note for note in game.notes)
+            assert (game.received > 0).tolist() == held.tolist()
+            assert game.received.sum() == game.n_queries - (1 if strategy == "ucb" else 6)
+            points = made(6, 10, 32)[0]
+            error = np.linalg.norm(game.centres - points, axis=1)[held].mean()
+            assert game.trajectory["error"][-1] == pytest.approx(error)  # of the centres that there are
         monkeypatch.setattr(DataOwner, "_draw", lambda self, rows: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             da.disclosure_game(*made(6, 10, 2), "random", 1.0, 9, 0.9999, bounds=(0, 1))
@@ -727,6 +870,10 @@ class TestResult:
         ({"epsilon": -1.0}, "epsilon must be a finite number above 0"),
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"epsilon": [1.0, 2.0]}, "one for each of 3 features"),
+        ({"epsilon": ["a", "b", "c"]}, "epsilon must be one number, or one for each feature; got"),
+        ({"epsilon": 1e308}, "epsilon is too large: over 3 features it adds up to more than can be written down"),
+        ({"epsilon": 5e307}, "epsilon is too large: t_max=50 queries would cost more than can be written down"),
+        ({"t_max": 10**300}, "t_max must be a whole number at most 1,000,000,000,000"),
         ({"t_max": -1}, "t_max must be a whole number at least 0"),
         ({"target": 1.5}, "target must be a finite number above 0 and at most 1"),
         ({"target": 0}, "target must be"),
@@ -854,7 +1001,7 @@ class TestEquilibrium:
 
     def search(self, **how):
         settings = {"epsilons": [1.0, 3.0], "t_maxes": [2, 40], "explorations": [0.0, 0.1], "repeats": 2} | how
-        return da.search_equilibrium(*self.data, **settings, target=0.75, bounds=(0, 1), seed=5)
+        return da.search_equilibrium(*self.data, **{"bounds": (0, 1)} | settings, target=0.75, seed=5)
 
     def test_every_game_is_the_game(self):
         found = self.search()
@@ -998,6 +1145,9 @@ class TestEquilibrium:
             ({"t_maxes": 3}, "t_maxes must be a list of different"),
             ({"repeats": 0}, "repeats must be"),
             ({"epsilons": "1"}, "epsilons must be a list"),
+            ({"epsilons": [1e308]}, "epsilon is too large: over 4 features"),
+            ({"epsilons": [1.0, 1e-100], "bounds": (0, 1e80)}, "epsilon is too small for such bounds"),
+            ({"t_maxes": [10**20]}, "t_maxes must be a whole number between 1 and"),
         ],
     )
     def test_bad_input(self, how, message):

@@ -106,6 +106,43 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path):
         Ledger(tmp_path / "gone" / "l", epsilon=1, delta=0.1)
 
 
+class TestPlanned:
+    """A ledger that is made when it is first paid from, and not before."""
+
+    def test_it_is_empty_and_nowhere_until_it_is_paid_from(self, path):
+        ledger = Ledger.planned(path, epsilon=1.0, delta=1e-5)
+        assert (ledger.spent(), ledger.remaining(), ledger.releases(), ledger.disclosures()) == (0.0, 1.0, [], {})
+        assert ledger.find("data", "q") is None
+        assert ledger.facts()["releases"] == 0
+        assert not path.exists()
+        spend(ledger)
+        assert Ledger(path, 1.0, 1e-5, "add-remove").spent() == ledger.spent() > 0
+
+    def test_what_it_can_never_pay_does_not_make_it(self, path):
+        with pytest.raises(BudgetExceededError, match="refuses this release: it would bring ε from 0 to"):
+            spend(Ledger.planned(path, epsilon=0.01, delta=1e-5))
+        planned = Ledger.planned(path, epsilon=0.5, delta=1e-5, neighbours="replace-features")
+        with pytest.raises(BudgetExceededError, match="refuses this query: it would bring ε from 0 to 0.6"):
+            planned.open_disclosure("data", "copies", 0.6)
+        assert not path.exists()
+
+    def test_whoever_makes_it_first_settles_its_budget(self, path):
+        same, other = (Ledger.planned(path, epsilon=epsilon, delta=1e-5) for epsilon in (1.0, 2.0))
+        number = spend(Ledger(path, epsilon=1.0, delta=1e-5))
+        assert spend(same, "r") == number + 1
+        with pytest.raises(InputError, match="has epsilon=1.0, not 2.0; a budget is never changed"):
+            spend(other)
+        assert len(Ledger(path).releases()) == 2
+        with pytest.raises(InputError, match="has epsilon=1.0, not 3"):
+            Ledger.planned(path, epsilon=3.0, delta=1e-5)
+
+    def test_a_bad_plan_is_refused_at_once(self, path, tmp_path):
+        with pytest.raises(InputError, match="epsilon must be"):
+            Ledger.planned(path, epsilon=0.0, delta=1e-5)
+        with pytest.raises(InputError, match="does not exist"):
+            Ledger.planned(tmp_path / "no" / "l", epsilon=1.0, delta=1e-5)
+
+
 class TestForeignFiles:
     def test_anything_else_is_refused_and_left_as_it_is(self, path):
         database = sqlite3.connect(path)

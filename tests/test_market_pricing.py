@@ -1,5 +1,6 @@
 """Prices, the cheapest cover, and the owner's choice: against enumeration, scipy's MILP, and SPEC §9 with erratum 11."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import datassay as da
 from datassay import InputError, oracle
-from datassay.market import gini
+from datassay.market import cover, gini
 
 WORTH = st.lists(
     st.one_of(st.integers(-2, 12).map(lambda i: i / 8), st.floats(-1, 1).map(lambda x: round(x, 6))),
@@ -125,6 +126,135 @@ class TestErratum11:
         assert search.proven.all()
 
 
+class TestNumberOfRecords:
+    """What the relaxation does not see: whole records are bought, so many or one more."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(WORTH, THETA, GAMMA, st.floats(0.01, 1), st.sampled_from([1, 2, 8]))
+    def test_exact_by_bounds_and_subsets_where_the_core_is_too_large(self, worth, theta, gamma, part, states):
+        """With next to no states allowed, what the other ways of searching find is the cheapest all the same."""
+        sold = [x for x in worth if x > 0]
+        assume(sold)
+        target = min(part * math.fsum(sold), math.fsum(sold))
+        prices = da.price(worth, theta, gamma)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cover, "FEW_STATES", states)
+            patch.setattr(cover, "MOST_STATES", states)
+            bought = prices.buy(target)
+        best = oracle.cheapest_cover(worth, prices.values.tolist(), target)
+        assert bought.proven
+        assert bought.value >= target
+        assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+
+    @settings(max_examples=60, deadline=None)
+    @given(WORTH, THETA, GAMMA, st.floats(0.01, 1))
+    def test_what_scipys_solver_says_is_checked_and_exact(self, worth, theta, gamma, part):
+        sold = [x for x in worth if x > 0]
+        assume(sold)
+        target = min(part * math.fsum(sold), math.fsum(sold))
+        prices = da.price(worth, theta, gamma)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (("FEW_STATES", 1), ("MOST_STATES", 1), ("HALVED", 0), ("NEAR", 1), ("COARSE", 0.0)):
+                patch.setattr(cover, name, value)
+            bought = prices.buy(target)
+        best = oracle.cheapest_cover(worth, prices.values.tolist(), target)
+        assert bought.value >= target
+        assert bought.bound <= math.fsum(prices.values[list(best)]) * (1 + 1e-9)
+        if bought.proven:
+            assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+
+    def test_scipys_solver_settles_what_was_in_doubt_and_keeps_quiet(self, capfd):
+        asked = []
+        honest = cover._ask_scipy
+        rng = np.random.default_rng(5)
+        worth = 2 * rng.integers(10**6, 2 * 10**6, size=300) / 1e9
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cover, "_ask_scipy", lambda *given: asked.append(honest(*given)) or asked[-1])
+            for theta in (0.5, 1.5):
+                for share in (0.1, 0.5, 0.8):
+                    bought = da.price(worth, theta, worth.sum() / (worth**theta).sum()).buy(share=share)
+                    assert bought.cost * (1 - 1e-3) <= bought.bound <= bought.cost
+        assert asked
+        assert capfd.readouterr().out == ""
+
+    @settings(max_examples=200, deadline=None)
+    @given(WORTH, THETA, GAMMA, st.floats(0.01, 1), st.integers(1, 11))
+    def test_no_cover_of_its_side_is_cheaper_than_a_bound(self, worth, theta, gamma, part, size):
+        prices = da.price(worth, theta, gamma)
+        rows = prices.order
+        assume(len(rows))
+        target = part * math.fsum(prices.worth[rows])
+        market = cover.Market(rows, prices.worth, prices.values, target)
+        sides = [cover._Side.of(market, most=size), cover._Side.of(market, least=size)]
+        everything = itertools.chain.from_iterable(itertools.combinations(rows, r) for r in range(1, len(rows) + 1))
+        for some in map(list, everything):
+            if math.fsum(prices.worth[some]) < target:
+                continue
+            cost = math.fsum(prices.values[some])
+            inside = np.isin(rows, some)
+            for side in sides:
+                if len(some) == size or (len(some) < size) == side.at_most:
+                    assert side.bound <= cost * (1 + 1e-12)
+                    otherwise = inside != (side.reduced < 0)  # each of these costs its reduced price more
+                    assert side.bound + np.abs(side.reduced[otherwise]).max(initial=0.0) <= cost * (1 + 1e-9)
+
+    @pytest.mark.parametrize("n", [30, 40, 60, 100, 200])
+    @pytest.mark.parametrize("theta", [0.0, 0.5, 1.0, 1.5, 2.0])
+    def test_values_that_hardly_differ(self, n, theta):
+        """Half of the records are worth half of everything, and one record more costs a record more."""
+        worth = (1 + 1e-3 * np.random.default_rng(0).uniform(size=n)) / n
+        prices = da.price(worth, theta, worth.sum() / (worth**theta).sum())
+        bought = prices.buy(share=0.5)
+        most = np.argsort(-worth)[: n // 2]
+        assert math.fsum(worth[most]) >= bought.target
+        assert len(bought) == n // 2
+        assert bought.cost < math.fsum(prices.values[most])
+        assert bought.cost - bought.bound <= 2e-8 * bought.cost
+        assert bought.proven or n in (60, 100)
+
+    def test_a_fixed_cost_a_record_buys_as_few_as_can_be(self):
+        """At θ = 0 a cover of m records costs its worth and γ m: with as few as reach it, without surplus, it is optimal."""
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            X, X_val = rng.normal(size=(300, 3)), rng.normal(size=(200, 3))
+            y, y_val = X[:, 0] + 0.3 * rng.normal(size=300) > 0, X_val[:, 0] > 0
+            worth = da.knn_shapley(X, y, X_val, y_val)
+            sold = np.sort(worth.values[worth.values > 0])[::-1]
+            gamma = sold.sum() / len(sold)
+            for share in (0.3, 0.5, 0.8):
+                bought = da.price(worth, 0.0, gamma).buy(share=share)
+                fewest = int(np.searchsorted(np.cumsum(sold), bought.target)) + 1
+                least = bought.target + gamma * fewest
+                assert len(bought) == fewest
+                assert least * (1 - 1e-12) <= bought.cost <= least * (1 + 1e-6)
+                assert bought.bound >= max(least, bought.cost * (1 - 1e-8)) * (1 - 1e-12)
+
+    @settings(max_examples=100, deadline=None)
+    @given(
+        st.lists(st.integers(1, 40), min_size=1, max_size=9),
+        st.floats(0.01, 1),
+        st.sampled_from([0.1, 1 / 3, 7e-5, 3.0]),
+    )
+    def test_multiples_of_a_unit_add_up_to_multiples_of_it(self, counts, part, unit):
+        values = np.array(counts) * unit
+        target = part * math.fsum(values)
+        sums = [math.fsum(some) for r in range(1, len(counts) + 1) for some in itertools.combinations(values, r)]
+        reached = min(x for x in sums if x >= target)
+        found = cover._next_multiple(values, target)
+        assert target <= found <= reached * (1 + 1e-12)
+        step = unit * math.gcd(*counts)
+        assert found == pytest.approx(max(target, math.ceil(target / step - 1e-9) * step), rel=1e-9)
+
+    def test_values_that_were_rounded_are_settled(self):
+        """No cover of values with four digits meets a target with more: the bound is of what can be met."""
+        rng = np.random.default_rng(2)
+        worth = np.round(rng.uniform(0.0005, 0.005, size=300), 4)
+        for theta in (0.0, 1.0):
+            bought = da.price(worth, theta, 1.0).buy(0.31234567)
+            assert bought.value == pytest.approx(0.3124)
+            assert bought.proven
+
+
 def test_a_large_market_is_settled_or_says_how_far_it_is():
     worth = np.random.default_rng(1).gamma(2.0, size=3000) / 3000
     for theta in (0.5, 1.0, 2.0):
@@ -132,6 +262,13 @@ def test_a_large_market_is_settled_or_says_how_far_it_is():
         assert bought.relaxed_cost * (1 - 1e-12) <= bought.bound <= bought.cost <= bought.greedy_cost
         assert bought.cost <= bought.bound * 1.001
         assert ("cheapest cover" in bought.summary()) == bought.proven
+
+
+def test_values_next_to_nothing_are_bought_without_a_warning():
+    for worth, theta in (([1e-310, 3e-310], 0.0), ([1e-300, 3e-300, 2e-300] * 20, 0.0), ([1e-200] * 60, 1.5)):
+        bought = da.price(worth, theta, 1.0).buy(share=0.5)
+        assert bought.proven
+        assert bought.value >= bought.target
 
 
 def test_one_dear_record_hides_no_cheaper_cover():
@@ -258,6 +395,9 @@ def test_plots():
         (lambda: da.price([0.5]).buy(0.2, share=0.5), "name one of target"),
         (lambda: da.price([0.5]).buy(0), "target must be"),
         (lambda: da.price([0.5]).buy(share=1.2), "share must be"),
+        (lambda: da.price([1e-10, 1e-11]).buy(share=1e-320), "share=1e-320 is too small"),
+        (lambda: da.search_prices([0.5, 0.1], 0.2, thetas=[2000.0]), "each of thetas must be such that .* θ = 2000"),
+        (lambda: da.search_prices([50.0, 0.1], 0.2, thetas=[2000.0]), "each of thetas must be such that .* θ = 2000"),
         (lambda: da.search_prices([0.5], 0.2, thetas=[]), "thetas must be a list"),
         (lambda: da.search_prices([0.5], 0.2, thetas="2"), "thetas must be a list"),
         (lambda: da.search_prices([0.5], 0.2, budget=0), "budget must be"),

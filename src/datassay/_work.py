@@ -65,12 +65,17 @@ def in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def check_progress(progress: object) -> None:
+    """Refuse what is no idea of progress."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
+
+
 class Bar(AbstractContextManager["Callable[[int], None]"]):
     """Adapts the caller's idea of progress to «n more are done»."""
 
     def __init__(self, progress: Progress, total: int, what: str = "validation points") -> None:
-        if not (progress is None or isinstance(progress, bool) or callable(progress)):
-            raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
+        check_progress(progress)
         self._progress, self._total, self._done = progress, total, 0
         self._display: AbstractContextManager[object] = nullcontext()
         self._tick: Callable[[int, int], None] | None = progress if callable(progress) else None

@@ -139,10 +139,13 @@ def price(
     search: Annotated[
         bool, typer.Option("--search", help="Try many θ and γ: what would the consumer pay, and whom?")
     ] = False,
-    thetas: Annotated[str, typer.Option(help="For --search: θ to try.")] = "0,0.5,1,1.5,2,3",
+    thetas: Annotated[str | None, typer.Option(help="For --search: θ to try (0,0.5,1,1.5,2,3).")] = None,
     markups: Annotated[
-        str, typer.Option(help="For --search: privacy costs to try, as parts of the value of all records for sale.")
-    ] = "0,0.5,1,2",
+        str | None,
+        typer.Option(
+            help="For --search: privacy costs to try, as parts of the value of all records for sale (0,0.5,1,2)."
+        ),
+    ] = None,
     budget: Annotated[float | None, typer.Option(help="For --search: the most that the consumer would pay.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write prices (or the search): .parquet, .csv or .json.")
@@ -175,8 +178,9 @@ def price(
     worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
         raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
-    if budget is not None and not search:
-        raise UsageError("--budget belongs to --search")
+    for name, option in (("budget", budget), ("thetas", thetas), ("markups", markups)):
+        if option is not None and not search:
+            raise UsageError(f"--{name} belongs to --search")
     if search and (theta is not None or gamma is not None or bought is not None):
         raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
@@ -184,8 +188,8 @@ def price(
     result: Any
     if search:
         result = da.search_prices(
-            worth, target, share=share, thetas=number_list("--thetas", thetas),
-            markups=number_list("--markups", markups), budget=budget, progress=shows_progress(quiet),
+            worth, target, share=share, thetas=number_list("--thetas", thetas or "0,0.5,1,1.5,2,3"),
+            markups=number_list("--markups", markups or "0,0.5,1,2"), budget=budget, progress=shows_progress(quiet),
         )  # fmt: skip
         told, facts = [result.summary()], result.facts()
     else:
@@ -305,37 +309,38 @@ def play(
         raise UsageError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
     if for_real and split is not None:
         raise UsageError("--split is to try it out: a game for real needs --validation, the consumer's own records")
-    if consumer is not None and bounds == "data":
-        raise UsageError("with --bounds data nothing is certified, and nothing for the consumer: give public bounds")
+    if for_real and bounds == "data":
+        raise UsageError(
+            "a game for real needs public bounds, and --bounds data are the records' own: give --bounds=LOW,HIGH that "
+            "you know without looking, or --bounds validation"
+        )
     if for_real and target is None:
         raise UsageError("a game for real needs --target: the one computed from the records would tell about them")
     reading = reading_options(ignore, categorical, text, missing, scale)
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
     progress = shows_progress(quiet)
     run: dict[str, Any] = {"n_jobs": jobs, "memory": memory * 2**20, "progress": progress}
-    new = ledger is not None and not ledger.exists()
     book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
-    try:
-        game: Disclosure = da.disclosure_game(
-            records, None, ours, None, strategy.value, epsilon, t_max, target, k=k, metric=metric.value,
-            utility=utility.value, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
-            seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
-            **run,
-        )  # fmt: skip
-    except BaseException:
-        if new and book is not None and book.spent() == 0:  # nothing was asked of it: its budget is not settled
-            book.path.unlink(missing_ok=True)
-        raise
+    game: Disclosure = da.disclosure_game(
+        records, None, ours, None, strategy.value, epsilon, t_max, target, k=k, metric=metric.value,
+        utility=utility.value, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
+        seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
+        **run,
+    )  # fmt: skip
     told, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
     if book is not None:
         facts |= book.facts()
         told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
     if output is not None:
         game.save(output)
+    code = CUT_SHORT.get(game.outcome)
+    ended: BaseException | None = None if code is None else typer.Exit(code)
     if consumer is not None:
-        game.for_consumer().save(consumer)
+        try:
+            game.for_consumer().save(consumer)
+        except InputError as error:
+            consumer, ended = None, error  # the game was played for real: first what came out
     draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
-    ended: BaseException | None = typer.Exit(130) if game.outcome == "interrupted" else None
     if leakage is not None and ended is None:
         try:
             found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
@@ -360,6 +365,7 @@ def play(
             raise ended
 
 
+CUT_SHORT = {"interrupted": 130, "ledger unavailable": 4, "stopped by an error": 4}  # with which exit code
 APPLIES = {
     Strategy.RANDOM: {"share"},
     Strategy.SHAPLEY: {"share"},
@@ -422,7 +428,7 @@ def search(
     check_jobs(jobs)
     check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
     tried = number_list("--t-maxes", t_maxes)
-    if any(number != int(number) for number in tried):
+    if any(not number.is_integer() for number in tried):  # nor are infinity and what is no number
         raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
     budgets = [int(number) for number in tried]
     each = number_list("--epsilons", epsilons)

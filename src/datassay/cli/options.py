@@ -448,7 +448,11 @@ def public_tables(
 def open_ledger(
     path: Path | None, epsilon: float | None, delta: float | None, promised: float, neighbours: Any
 ) -> "Ledger | None":
-    """The ledger of that name, if there is one to be: made with its budget, or opened."""
+    """The ledger of that name, if there is one to be: opened, or with its budget to be made when it is first paid from.
+
+    A command that fails before that leaves no ledger behind. One that fails after it leaves it there: others may be
+    spending from it.
+    """
     from datassay.privacy import Ledger
 
     if path is None:
@@ -458,7 +462,7 @@ def open_ledger(
     if not path.exists():
         if epsilon is None:
             raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
-        return Ledger(path, epsilon, promised if delta is None else delta, neighbours)
+        return Ledger.planned(path, epsilon, promised if delta is None else delta, neighbours)
     return Ledger(path, epsilon, delta, neighbours)
 
 

@@ -225,19 +225,11 @@ operator.parquet
         "at_least": at_least, "pilot": pilot,
     }  # fmt: skip
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind.value, "sampling": sampling}
-    new = ledger is not None and not ledger.exists()
     book = open_ledger(ledger, budget_epsilon, budget_delta, delta, kind.value)
-    try:
-        if method is Method.LAYERED_SHAPLEY:
-            values = _run_layered(
-                private, public, given, metric, promise | {"ledger": book}, run | {"seed": seed}, quiet
-            )
-        else:
-            values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
-    except BaseException:
-        if new and book is not None and not book.releases():  # nothing was asked of it: its budget is not settled
-            book.path.unlink(missing_ok=True)
-        raise
+    if method is Method.LAYERED_SHAPLEY:
+        values = _run_layered(private, public, given, metric, promise | {"ledger": book}, run | {"seed": seed}, quiet)
+    else:
+        values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
     if output is not None:
         values.save(output)
     if owners is not None:

@@ -8,7 +8,7 @@ chapter 3; SPEC §9).
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay._work import Bar, Progress
+from datassay._work import Bar, Progress, check_progress
 from datassay.data import Encoder, Inputs, Table, as_labels, prepare
 from datassay.market.moving import METRICS, UNSEEN, UTILITIES, MovingNeighbours, Unseen, Utility, knn_utility
 from datassay.market.owner import DataOwner, RehearsingOwner, positions
@@ -36,7 +36,7 @@ from datassay.market.strategies import (
     StrategyName,
 )
 from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
-from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_ledger, check_public
+from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_apart, check_ledger
 from datassay.results import (
     Fact,
     FrameKind,
@@ -59,6 +59,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bounds = str | tuple[ArrayLike, ArrayLike] | NDArray[np.float64]
 UNCERTIFIED = "not certified:"
+MOST_QUERIES = 10**12  # of a record: nobody lives to see more
+FARTHEST = 50  # scales of Laplace noise: more than that has a chance of 2e-22
 TRACKED = ("step", "queries", "budget", "utility", "gini", "spearman", "error")
 REACHED, SPENT, LIMIT, STOPPED, NOTHING = (
     "target reached",
@@ -67,7 +69,8 @@ REACHED, SPENT, LIMIT, STOPPED, NOTHING = (
     "strategy stopped",
     "no budget",
 )
-REFUSED, INTERRUPTED, FAILED = "ledger refused", "interrupted", "strategy failed"
+REFUSED, UNAVAILABLE, INTERRUPTED = "ledger refused", "ledger unavailable", "interrupted"
+FAILED, BROKEN = "strategy failed", "stopped by an error"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +81,10 @@ class Disclosure:
     ----------
     values, ids, labels
         What was spent on each record, in ε a feature; their ids and labels.
-    queries, centres, used
-        How often each record was queried, the mean of its noisy copies (zeros if never), and whether the consumer's
-        model holds it.
+    queries, received, centres, used
+        How often each record was queried (and its owner's budget charged), how many of these noisy copies arrived (all,
+        but for those that were lost when the game was cut short), the mean of those that did (zeros if none), and
+        whether the consumer's model holds it.
     scores
         What the consumer thinks of each record in the end: the bandit's Q, or the value of its centre; not a number
         where the strategy has no such idea.
@@ -93,8 +97,9 @@ class Disclosure:
         records), as the game went.
     outcome
         How it ended: ``target reached``, ``budget spent``, ``query limit reached``, ``strategy stopped``,
-        ``no budget``, ``ledger refused`` (a query beyond the ledger's budget), ``interrupted``, or for a game for real
-        ``strategy failed``.
+        ``no budget``, ``ledger refused`` (a query beyond the ledger's budget), ``interrupted``; or for a game for real,
+        which keeps what was received, ``ledger unavailable`` (busy, or not to be read), ``strategy failed`` or
+        ``stopped by an error``. The notes say which.
     target, utility, full_utility
         What the consumer wanted, what it got, and what it would have got from the records as they are.
     epsilon, t_max, query_cost, mechanism
@@ -111,6 +116,7 @@ class Disclosure:
     ids: NDArray[np.generic]
     labels: NDArray[np.generic]
     queries: Ints
+    received: Ints
     centres: Floats
     used: NDArray[np.bool_]
     scores: Floats
@@ -133,7 +139,7 @@ class Disclosure:
     encoder: Encoder | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        freeze(self, "values", "ids", "labels", "queries", "centres", "used", "scores", "worth")
+        freeze(self, "values", "ids", "labels", "queries", "received", "centres", "used", "scores", "worth")
         kept = {}
         for name in TRACKED:
             kept[name] = np.array(self.trajectory[name], np.float64)
@@ -289,12 +295,12 @@ class Disclosure:
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         return {
-            "id": self.ids, "label": self.labels, "spent": self.values, "queries": self.queries, "used": self.used,
-            "score": self.scores, "worth": self.worth,
+            "id": self.ids, "label": self.labels, "spent": self.values, "queries": self.queries,
+            "received": self.received, "used": self.used, "score": self.scores, "worth": self.worth,
         }  # fmt: skip
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
-        """Record by record: id, label, spent, queries, used, score, worth."""
+        """Record by record: id, label, spent, queries, received, used, score, worth."""
         return make_frame(self._columns(), kind)
 
     def trajectory_frame(self, kind: FrameKind | None = None) -> object:
@@ -316,9 +322,9 @@ class Disclosure:
             "mechanism": {name: getattr(self.mechanism, name).tolist() for name in ("low", "high", "epsilon")},
             "parameters": dict(self.parameters),
             "notes": list(self.notes),
-            "full_utility": None if math.isnan(self.full_utility) else self.full_utility,
+            **{n: None if math.isnan(x := getattr(self, n)) else x for n in ("utility", "full_utility")},
         }
-        for name in ("outcome", "target", "utility", "epsilon", "t_max", "query_cost", "strategy", "seed", "version"):
+        for name in ("outcome", "target", "epsilon", "t_max", "query_cost", "strategy", "seed", "version"):
             header[name] = getattr(self, name)
         centres = {f"centre {j}": self.centres[:, j] for j in range(self.centres.shape[1])}
         return save_columns(path, header, {**self._columns(), **centres})
@@ -327,12 +333,14 @@ class Disclosure:
 def load_disclosure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Disclosure:
     """The game that :meth:`Disclosure.save` wrote."""
     places = [name for name in columns if name.startswith("centre ")]
-    full, seed = header["full_utility"], header["seed"]
+    utility, full = (math.nan if header[n] is None else float(header[n]) for n in ("utility", "full_utility"))
+    seed = header["seed"]
     return Disclosure(
         values=columns["spent"].astype(np.float64),
         ids=columns["id"],
         labels=columns["label"],
         queries=columns["queries"].astype(np.int64),
+        received=columns["received"].astype(np.int64),
         centres=np.stack([columns[name].astype(np.float64) for name in places], axis=1),
         used=columns["used"].astype(np.bool_),
         scores=columns["score"].astype(np.float64),
@@ -340,8 +348,8 @@ def load_disclosure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.
         trajectory={name: np.array(track, np.float64) for name, track in header["trajectory"].items()},
         outcome=str(header["outcome"]),
         target=float(header["target"]),
-        utility=float(header["utility"]),
-        full_utility=math.nan if full is None else float(full),
+        utility=utility,
+        full_utility=full,
         epsilon=float(header["epsilon"]),
         t_max=int(header["t_max"]),
         query_cost=float(header["query_cost"]),
@@ -402,7 +410,8 @@ def disclosure_game(
         ``"shapley-commit"``: the same for ``bootstrap`` rounds, then query the best alone. ``"ucb"``: a bandit that
         queries one record at a time (thesis, Algorithm 2): the highest Q + c·√(1/N)·(share of its budget left), where Q
         follows what queries of the record added to the utility. Or a function of yours from
-        :class:`datassay.market.ConsumerView` to positions, or to a :class:`datassay.market.Move`; none ends the game.
+        :class:`datassay.market.ConsumerView` to positions, or to a :class:`datassay.market.Move`; an empty list ends
+        the game.
     epsilon
         ε a feature and query, one number or one for each feature. A query as a whole costs their sum: it composes over
         features.
@@ -416,9 +425,9 @@ def disclosure_game(
         ``"accuracy"`` of their majority.
     bounds
         Within which features lie; Δ_j is their width, and what is outside is cut off. ``"validation"``: the range of
-        the validation points, which is public. ``(low, high)``: numbers, or one a feature, that you know without
-        looking at the records. ``"data"``: the range of the records, as published; it leaks, and the guarantee is not
-        certified.
+        the validation points, which is public; where some of these are the owner's records it is not, and the guarantee
+        is not certified. ``(low, high)``: numbers, or one a feature, that you know without looking at the records.
+        ``"data"``: the range of the records, as published; it leaks, and the guarantee is not certified.
     share, bootstrap, exploration, learning_rate
         Of the strategies; ``exploration`` is the bandit's c, ``learning_rate`` its α.
     unseen
@@ -475,17 +484,25 @@ def disclosure_game(
     check_ledger(ledger)
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
-    from_data = isinstance(bounds, str) and bounds == "data"
-    if ledger is not None and (target is None or from_data):
-        missing = "bounds that do not come from the records" if from_data else "a target"
-        raise UsageError(f"a ledger is for games that are certified, and this one needs {missing}")
+    check_progress(progress)
     stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, None))
+    if not math.isfinite(rules.t_max * stage.mechanism.cost):
+        raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
     notes = list(stage.inputs.notes)
-    if seed is None:  # bounds and encoding come from validation records, and these are the consumer's
-        check_public(stage.inputs, notes)
+    # Bounds and encoding come from validation records: these are the consumer's, and must not be the owner's.
+    shared = check_apart(stage.inputs, notes, features_alone=True) if seed is None else 0.0
+    why = []
+    if seed is not None:
+        why.append("noise comes from a seed: this is a rehearsal, and nothing of it may be given away")
+    if isinstance(bounds, str) and (bounds == "data" or shared > 0):
+        whose = "records" if bounds == "data" else "validation points, some of which are among the records"
+        why.append(f"bounds were taken from the {whose}, which leaks: give public ones, bounds=(low, high)")
+    if target is None:
+        why.append("the target was computed from the records: name one")
+    if ledger is not None and why:
+        raise UsageError(f"a ledger is for games that are certified, and this one is not: {'; '.join(why)}")
     full, worth = stage.secrets(rules) if diagnostics or target is None else (math.nan, np.full(stage.n, math.nan))
     rng = np.random.default_rng(seed)
-    owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)
     goal = full if rules.target is None else rules.target
     chooser: Strategy | None = None
     if strategy == "random":
@@ -494,10 +511,18 @@ def disclosure_game(
         chooser = strategy
     elif strategy != "ucb":
         chooser = NoisyShapley(stage.n, share, bootstrap if strategy == "shapley-commit" else None, stage.run)
+    stage.try_out(rules, chooser)
+    owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)  # the ledger is asked from here on
     try:
         played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, progress)
-    finally:
+    except BaseException:
+        with suppress(Exception):  # what went wrong before counts
+            owner.close()
+        raise
+    try:
         owner.close()
+    except (Exception, KeyboardInterrupt) as error:  # the game is over, and what was received is paid for
+        notes.append(f"the disclosure could not be closed in the ledger, and stays open there: {_told(error)}")
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
     told: dict[str, Parameter] = {
         "k": rules.k, "metric": metric, "utility": utility, "epsilon": stage.epsilon, "t_max": rules.t_max,
@@ -515,19 +540,13 @@ def disclosure_game(
         notes.append(
             f"{owner.clipped:,} of {stage.points.size:,} entries were outside the bounds and were cut off there"
         )
-    why = []
-    if seed is not None:
-        why.append("noise comes from a seed: this is a rehearsal, and nothing of it may be given away")
-    if from_data:
-        why.append("bounds were taken from the records, which leaks: give public ones")
-    if target is None:
-        why.append("the target was computed from the records: name one")
     notes += [f"{UNCERTIFIED} {reason}" for reason in why]
     return Disclosure(
         values=np.asarray(stage.epsilon * owner.queries, np.float64),
         ids=stage.inputs.ids,
         labels=stage.inputs.labels,
         queries=owner.queries,
+        received=played.received,
         centres=played.model.centres,
         used=played.used,
         scores=played.scores,
@@ -596,6 +615,8 @@ class Rules:
             object.__setattr__(self, name, kept)
         if self.target is not None:
             object.__setattr__(self, "target", _checks.number("target", self.target, above=0, at_most=1))
+        if self.t_max > MOST_QUERIES:
+            raise UsageError(f"t_max must be a whole number at most {MOST_QUERIES:,}; a larger one was given")
         for name, least in (("max_queries", 0), ("every", 1)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
@@ -665,6 +686,37 @@ class Stage:
             self.inputs.n_classes, k=rules.k, metric=rules.metric, utility=rules.utility, run=self.run,
         )  # fmt: skip
 
+    def check_reach(self) -> Floats:
+        """The farthest that noise can take a record, which distances must be able to hold."""
+        mechanism = self.mechanism
+        with np.errstate(over="ignore"):
+            far = np.maximum(np.abs(mechanism.low), np.abs(mechanism.high))
+            far = far + FARTHEST * mechanism.width / mechanism.epsilon
+            reach = float(far.max()) + float(np.abs(self.points_val).max())
+            fits = math.isfinite(4 * len(far) * reach * reach)
+        if not fits:
+            raise UsageError(
+                f"epsilon is too small for such bounds: noise can reach {reach:.3g}, and distances that large can not "
+                "be written down"
+            )
+        return far
+
+    def try_out(self, rules: Rules, chooser: Strategy | None) -> None:
+        """Do once, for one validation point, what a game does again and again: what fails, fails before it is paid."""
+        far = self.check_reach()
+        if chooser is None:
+            return  # the bandit moves single points
+        one = replace(
+            self, points_val=self.points_val[:1], inputs=replace(self.inputs, codes_val=self.inputs.codes_val[:1])
+        )
+        points = np.tile(far, (self.n, 1))
+        one.evaluate(points, None, rules)
+        if isinstance(chooser, NoisyShapley):
+            knn_shapley(
+                points, self.inputs.labels, one.points_val, self.inputs.labels_val[:1], rules.k, metric=rules.metric,
+                n_jobs=self.run.n_jobs, memory=self.run.memory,
+            )  # fmt: skip
+
     def secrets(self, rules: Rules) -> tuple[float, Floats]:
         """What only the owner knows: the utility of the records as they are, and their true values."""
         inputs = self.inputs
@@ -720,14 +772,14 @@ class Track:
         self.stage, self.model, self.worth = stage, model, worth
         self.rows: list[tuple[float, ...]] = []
 
-    def add(self, step: int, queries: Ints, utility: float, scores: Floats | None) -> None:
+    def add(self, step: int, queries: Ints, received: Ints, utility: float, scores: Floats | None) -> None:
         """Write down where the game is."""
         total = int(queries.sum())
         if self.rows and self.rows[-1][0] == step:
             return
         error = agree = math.nan
         if self.worth is not None:
-            seen = queries > 0
+            seen = received > 0
             if seen.any():
                 error = float(np.sqrt(((self.model.centres - self.stage.points)[seen] ** 2).sum(axis=1)).mean())
             if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0 and np.ptp(self.worth) > 0:
@@ -752,6 +804,7 @@ class Played:
 
     model: MovingNeighbours
     track: Track
+    received: Ints
     used: NDArray[np.bool_]
     scores: Floats
     utility: float
@@ -799,13 +852,35 @@ class _Table:
             return NOTHING
         return REACHED if self.model.utility >= self.target else ""
 
-    def cut(self, error: BaseException, held: int, lost: int = 0) -> tuple[str, tuple[str, ...]]:
-        """How a game ends that was cut short: what is held is kept. If that is nothing, there is nothing to keep."""
-        if not held:
+    def cut(
+        self, error: BaseException, received: Ints, blame: tuple[str, int] | None = None
+    ) -> tuple[str, tuple[str, ...]]:
+        """How a game ends that was cut short, and why: what was received is kept.
+
+        If that is nothing there is nothing to keep, and a rehearsal has nothing to lose: the error is raised. ``blame``
+        is the strategy whose error it is, and its move.
+        """
+        held, paid = int(received.sum()), int(self.owner.queries.sum())
+        stopped = isinstance(error, KeyboardInterrupt)
+        if not held or (isinstance(self.owner, RehearsingOwner) and not stopped):
             raise error
-        if isinstance(error, BudgetExceededError):
-            return REFUSED, (str(error),)
-        return INTERRUPTED, (f"{lost} copies were paid for and lost in the interruption",) * (lost > 0)
+        if stopped:
+            outcome, why = INTERRUPTED, ""
+        elif error is self.owner.trouble:
+            outcome, why = REFUSED if isinstance(error, BudgetExceededError) else UNAVAILABLE, _told(error)
+        elif blame is not None:
+            name, move = blame
+            told = _told(error).removeprefix(_blame(name, move))
+            outcome, why = FAILED, f"strategy {name} failed at move {move}: {told}"
+        else:
+            outcome, why = BROKEN, f"after {paid:,} queries: {_told(error)}"
+        lost = f"{paid - held:,} cop{'y was' if paid - held == 1 else 'ies were'} paid for and lost when the game ended"
+        return outcome, (*(why,) * bool(why), *(lost,) * (paid > held))
+
+
+def _told(error: BaseException) -> str:
+    """An error in words: what datassay says itself needs no name of a class."""
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__} {error}".strip()
 
 
 def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
@@ -819,7 +894,9 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
     every = rules.every or max(1, n // 4, table.whole // 400)
     most = max(1, stage.run.memory // 4 // (8 * d))  # rows of noise at a time
     mechanism = owner.mechanism
-    track.add(0, queries, utility, learned)
+    # Copies that are in the centres. A rehearsal loses none.
+    received = queries if isinstance(owner, RehearsingOwner) else np.zeros(n, np.int64)
+    track.add(0, queries, received, utility, learned)
     step, outcome = 0, table.opening()
     notes: tuple[str, ...] = ()
     try:
@@ -840,6 +917,7 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
                     best = kernels.best_arm(scores)
                     sample = owner.query([best])[0]
                     before, utility = utility, model.receive(best, sample, queries[best])
+                    received[best] += 1
                     kernels.learn(
                         best, utility - before, rules.learning_rate, rules.exploration, rules.t_max, queries, learned,
                         scores,
@@ -849,13 +927,13 @@ def _play_bandit(table: _Table, report: Callable[[int], None]) -> Played:
             report(made)
             outcome = REACHED if utility >= table.target else ""
             if outcome or step % every == 0:
-                track.add(step, queries, utility, learned)
-    except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error, int(state.placed.sum()))
+                track.add(step, queries, received, utility, learned)
+    except (Exception, KeyboardInterrupt) as error:
+        outcome, notes = table.cut(error, received)
         step, utility = int(queries.sum()), model.utility
-    track.add(step, queries, utility, learned)
+    track.add(step, queries, received, utility, learned)
     used = np.ones(n, np.bool_) if rules.unseen == "origin" else state.placed.copy()
-    return Played(model, track, used, learned, float(utility), outcome, notes)
+    return Played(model, track, received, used, learned, float(utility), outcome, notes)
 
 
 def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]) -> Played:
@@ -873,10 +951,12 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
         metric=rules.metric,
     )  # fmt: skip
     idea = _idea(strategy, stage.n)
-    track.add(0, queries, utility, idea)
+    held = np.zeros(stage.n, np.int64)  # copies that are in the centres
+    track.add(0, queries, held, utility, idea)
     outcome = table.opening()
     notes: tuple[str, ...] = ()
-    held = np.zeros(stage.n, np.int64)  # copies that are in the centres
+    ours = isinstance(strategy, RandomSubset | NoisyShapley)
+    choosing = False  # whose turn it is: the strategy's, or the game's
     at_once = max(1, stage.run.memory // (8 * stage.points.shape[1]))
     try:
         while not outcome:
@@ -884,12 +964,14 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             if left == 0:
                 outcome = LIMIT if (owner.remaining > 0).any() else SPENT
                 break
+            choosing = not ours
             move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
             move = move if isinstance(move, Move) else Move(move)
             with _blaming(name, step):
                 asked = owner.check(move.query)
+            choosing = False
             if len(asked) == 0:
-                outcome = SPENT if isinstance(strategy, RandomSubset | NoisyShapley) else STOPPED
+                outcome = SPENT if ours else STOPPED
                 break
             moving = moving and move.use is None
             for part, copies in owner.answer(asked[:left], at_once):
@@ -903,29 +985,31 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             step += 1
             used = held > 0
             if not moving:
-                use = move.use
+                use, choosing = move.use, not ours
                 if callable(use):
                     use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
                 if use is not None:
                     used = _as_used(use, queries, name, step, cut_short=len(asked) > left)
+                choosing = False
                 utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+            choosing = not ours
             idea = _idea(strategy, stage.n)
+            choosing = False
             outcome = REACHED if utility >= table.target else ""
             if outcome or step % every == 0:
-                track.add(step, queries, utility, idea)
-    except (BudgetExceededError, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error, int(held.sum()), int(queries.sum() - held.sum()))
-    except Exception as error:
-        if isinstance(owner, RehearsingOwner) or not held.any():
-            raise
-        outcome, notes = FAILED, (f"strategy {name} failed at move {step}: {error}",)  # what was paid for is kept
-    if notes or outcome == INTERRUPTED:
+                track.add(step, queries, held, utility, idea)
+    except (Exception, KeyboardInterrupt) as error:
+        outcome, notes = table.cut(error, held, (name, step) if choosing else None)
         used = used & (held > 0) if used.any() and not moving else held > 0
-        utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+        try:
+            utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+        except (Exception, KeyboardInterrupt) as again:
+            utility = math.nan
+            notes += (f"the utility of what was received is not known: {_told(again)}",)
         step += int(track.queries < queries.sum())
-    track.add(step, queries, utility, idea)
+    track.add(step, queries, held, utility, idea)
     scores = np.full(stage.n, math.nan) if idea is None else idea
-    return Played(model, track, used, scores, utility, outcome, notes)
+    return Played(model, track, held, used, scores, utility, outcome, notes)
 
 
 def _idea(strategy: Strategy, n: int) -> Floats | None:
@@ -948,7 +1032,11 @@ def _blaming(name: str, step: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"strategy {name}, move {step}: {error}") from None
+        raise InputError(f"{_blame(name, step)}{error}") from None
+
+
+def _blame(name: str, step: int) -> str:
+    return f"strategy {name}, move {step}: "
 
 
 def _read_only(array: Floats) -> Floats:
@@ -966,5 +1054,5 @@ def _as_used(use: object, queries: Ints, name: str, step: int, cut_short: bool) 
         return np.asarray(used & (queries > 0))
     if (used & (queries == 0)).any():
         first = int((used & (queries == 0)).argmax())
-        raise InputError(f"strategy {name}, move {step}: the record at position {first} was never queried")
+        raise InputError(f"{_blame(name, step)}the record at position {first} was never queried")
     return used

@@ -17,7 +17,7 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
-from datassay.market.disclosure import Bounds, Rules, Stage, play, told_bounds
+from datassay.market.disclosure import MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
 from datassay.market.moving import Unseen, Utility
 from datassay.market.pricing import gini
 from datassay.neighbors import DEFAULT_MEMORY, Run
@@ -320,7 +320,7 @@ def search_equilibrium(
     cells: list[Cell] = [
         (
             _checks.number("each of epsilons", epsilon, above=0),
-            _checks.integer("each of t_maxes", t_max, at_least=1),
+            _checks.integer("each of t_maxes", t_max, at_least=1, at_most=MOST_QUERIES),
             _checks.number("each of explorations", c, at_least=0),
             repeat,
         )
@@ -331,6 +331,8 @@ def search_equilibrium(
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
     stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, None))
+    for epsilon in epsilons:
+        stage.at(epsilon).check_reach()
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
     alone = replace(stage, run=Run(1, max(1, memory // threads), None))

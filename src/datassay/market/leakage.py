@@ -140,7 +140,7 @@ def disclosure_leakage(
     points, labels = game.as_played(X, y)
     if points.shape != game.centres.shape:
         raise InputError(f"X must be the records of the game, {game.centres.shape}; got {points.shape}")
-    rows = np.flatnonzero((game.queries > 0) & game.centres.any(axis=1))
+    rows = np.flatnonzero(game.received > 0)
     if len(rows) < 4:
         raise InputError(f"{len(rows)} records were queried; an attack needs at least 4")
     if not np.array_equal(labels, game.labels):
@@ -151,7 +151,7 @@ def disclosure_leakage(
     own = None
     if attacker == "outsider":
         rng = np.random.default_rng([_checks.integer("seed", seed, at_least=0), 2**32])
-        own = [_rehearsed(points[rows], game, game.queries[rows, None], rng) for _ in range(shadows)]
+        own = [_rehearsed(points[rows], game, game.received[rows, None], rng) for _ in range(shadows)]
     before, after = (
         membership_attack(
             points[rows], labels[rows], "lira", k, str(game.parameters["metric"]), held=held, shadow_held=theirs,

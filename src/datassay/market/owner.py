@@ -90,13 +90,14 @@ class DataOwner:
         self._lock, self._closed = Lock(), False
         self.queries = np.zeros(len(given), np.int64)
         self._ledger, self._n_jobs = ledger, n_jobs
+        self.trouble: Exception | None = None  # what the ledger said when it did not take a payment
         self.number: int | None = None
         if ledger is not None and self.t_max > 0:
             what = (
                 f"noisy copies of records, Laplace noise on each of {given.shape[1]} features, at most {t_max} copies "
                 "a record; labels are given as they are"
             )
-            self.number = ledger.open_disclosure(fingerprint(given, self.ids), what)
+            self.number = ledger.open_disclosure(fingerprint(given, self.ids), what, mechanism.cost)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -135,7 +136,11 @@ class DataOwner:
         with self._lock:  # checked, paid for and counted at once, whoever else asks
             asked = self.check(points)
             if self._ledger is not None and self.number is not None and len(asked):
-                self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
+                try:
+                    self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
+                except Exception as error:
+                    self.trouble = error
+                    raise
             self.queries[asked] += 1
         return asked
 

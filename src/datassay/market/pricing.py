@@ -21,6 +21,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import as_ids
+from datassay.market.cover import cheapest_cover
 from datassay.privacy import PrivateValues
 from datassay.results import (
     Fact,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-SURE = 1e-10  # of the cost: nearer than that to the bound is optimal
-MOST_STATES, MOST_NODES = 2**20, 2**23  # of the search for the cheapest cover
 
 
 def gini(amounts: ArrayLike) -> float:
@@ -124,9 +123,10 @@ class Prices:
     def buy(self, target: float | None = None, *, share: float | None = None) -> "Purchase":
         """The consumer's best response: the cheapest records whose values add up to ``target`` at least.
 
-        min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}: a knapsack of what is left out, searched exactly around where
-        the relaxation stops (Pisinger 1997). Should a problem have some hundred thousand states to look at, the best
-        cover found comes back with ``proven`` False and the bound of the relaxation.
+        min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}: a knapsack of what is left out, searched around where the
+        relaxation stops (Pisinger 1997), by the number of records, and through all subsets of those in doubt. Where
+        that is too much to look at, the best cover found comes back with ``proven`` False, and ``bound`` says how much
+        cheaper one could be.
 
         ``target`` is in units of value; ``share`` names it as a part of all value for sale instead.
 
@@ -147,23 +147,11 @@ class Prices:
                 "together"
             )
         target = min(target, whole)
-        first = _first_cover(rows, worth, target)
-        greedy = _without_surplus(first, worth, cost, target)
-        chosen, upper = greedy, math.fsum(cost[greedy])
-        while True:  # what costs more than a cover that is known is in none that is cheaper
-            known = math.fsum(cost[chosen])
-            rows = rows[cost[rows] <= known]
-            first = _first_cover(rows, worth, target)
-            chosen, proven = _cheapest(rows, len(first) - 1, worth, cost, target, chosen)
-            if math.fsum(cost[chosen]) > 0.5 * known and (cost[rows] <= math.fsum(cost[chosen])).all():
-                break
-        part = first[-1]
-        rest = max(0.0, target - math.fsum(worth[first[:-1]]))
-        relaxed = min(math.fsum(cost[first[:-1]]) + cost[part] / worth[part] * rest, math.fsum(cost[chosen]))
-        bound = math.fsum(cost[chosen]) if proven else relaxed
+        found = cheapest_cover(rows, worth, cost, target)
+        chosen, greedy = found.chosen, found.greedy
         return Purchase(
-            np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), upper, relaxed, bound, target,
-            math.fsum(worth[chosen]), _payments(chosen, cost, len(self)), self.ids, worth,
+            np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), math.fsum(cost[greedy]), found.relaxed,
+            found.bound, target, math.fsum(worth[chosen]), _payments(chosen, cost, len(self)), self.ids, worth,
         )  # fmt: skip
 
     def facts(self) -> dict[str, Fact]:
@@ -305,7 +293,7 @@ class Purchase:
 
     @property
     def proven(self) -> bool:
-        """Whether nothing cheaper exists, to nine digits."""
+        """Whether nothing cheaper exists, to nine digits: no cover costs less than this one by more than 1e-9 of it."""
         return self.cost - self.bound <= 1e-9 * self.cost
 
     @property
@@ -455,88 +443,32 @@ def _target(target: float | None, share: float | None, whole: float) -> float:
     if (target is None) == (share is None):
         raise UsageError("name one of target (in units of value) and share (of all value for sale)")
     if share is not None:
-        return _checks.number("share", share, above=0, at_most=1) * whole
+        part = _checks.number("share", share, above=0, at_most=1) * whole
+        if part == 0:
+            raise UsageError(f"share={share!r} is too small: of {whole:.6g}, it is nothing")
+        return part
     return _checks.number("target", target, above=0)
 
 
-def _first_cover(rows: NDArray[np.intp], worth: Floats, target: float) -> NDArray[np.intp]:
-    """The first of these that reach the target: what the relaxation buys, the last of them in part."""
-    stop = min(int(np.searchsorted(np.cumsum(worth[rows]), target)), len(rows) - 1) + 1
-    while stop > 1 and math.fsum(worth[rows[: stop - 1]]) >= target:  # running sums are rounded, this is not
-        stop -= 1
-    while math.fsum(worth[rows[:stop]]) < target:
-        stop += 1
-    return rows[:stop]
-
-
-def _without_surplus(rows: NDArray[np.intp], worth: Floats, cost: Floats, target: float) -> NDArray[np.intp]:
-    """A cover less the records that it does without, the dearest first."""
-    kept = np.ones(len(rows), np.bool_)
-    spare = math.fsum(worth[rows]) - target
-    for at in np.argsort(-cost[rows], kind="stable").tolist():
-        if worth[rows[at]] <= spare:
-            kept[at] = False
-            spare -= worth[rows[at]]
-    return rows[kept] if math.fsum(worth[rows[kept]]) >= target else rows
-
-
-def _cheapest(
-    rows: NDArray[np.intp], last: int, worth: Floats, cost: Floats, target: float, known: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], bool]:
-    """The cheapest cover, and whether it is proven to be; ``rows`` the best bargain first, bought up to ``last``.
-
-    The kernel thinks of what is left out, so its order is the reverse one. A cover is one whose worth, added up exactly
-    and rounded once, reaches the target: what may be left out is half a unit in the target's last place more.
-    """
-    from datassay.market import cover_kernels
-
-    out = rows[::-1]
-    b = len(rows) - 1 - last  # records left out by the relaxation, but for the one bought in part
-    bought = rows[: last + 1]
-    start = math.fsum(cost[bought])
-    swapped = _best_swap(bought, out[:b], worth, cost, target)
-    known = min((known, swapped), key=lambda cover: math.fsum(cost[cover]))
-    terms = [*worth[bought].tolist(), -target, (target - math.nextafter(target, 0.0)) / 2]
-    room = math.fsum(terms)
-    rest = math.fsum([*terms, -room])
-    if int(math.ldexp(math.frexp(target)[0], 53)) % 2:  # half way between two numbers, rounding goes to the even one
-        rest = math.nextafter(rest, -math.inf)
-    saved = start - math.fsum(cost[known])
-    slack = SURE * (start - saved)
-    flips = np.zeros(len(out), np.bool_)
-    better, proven = cover_kernels.search_core(
-        cost[out], worth[out], b, room, rest, saved, slack, MOST_STATES, MOST_NODES, flips
-    )
-    chosen = out[(np.arange(len(out)) >= b) ^ flips] if better else known
-    if math.fsum(worth[chosen]) < target:  # beyond thirty digits
-        return known, False
-    return chosen, bool(proven)
-
-
-def _best_swap(
-    bought: NDArray[np.intp], out: NDArray[np.intp], worth: Floats, cost: Floats, target: float
-) -> NDArray[np.intp]:
-    """The cover that the best exchange makes: one record less, for one of those left out or for none."""
-    room = math.fsum(worth[bought]) - target
-    order = bought[np.argsort(worth[bought], kind="stable")]
-    dearest = np.maximum.accumulate(cost[order])
-    taken = np.concatenate([[0.0], worth[out]])  # none, or one of these comes in
-    paid = np.concatenate([[0.0], cost[out]])
-    upto = np.searchsorted(worth[order], room + taken, side="right")
-    saved = np.where(upto > 0, dearest[np.maximum(upto, 1) - 1], 0.0) - paid
-    best = int(saved.argmax())
-    if saved[best] <= 0:
-        return bought
-    goes = order[int(cost[order[: upto[best]]].argmax())]
-    kept = bought[bought != goes]
-    cover = kept if best == 0 else np.append(kept, out[best - 1])
-    return cover if math.fsum(worth[cover]) >= target else bought
+def _gamma(sold: Floats, theta: float, markup: float) -> float:
+    """γ of a privacy cost that is so large a part of the value of what is for sale: markup · Σ φ / Σ φ^θ."""
+    if markup == 0:
+        return 0.0
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        gamma = float(markup * sold.sum() / (sold**theta).sum())
+    if not (math.isfinite(gamma) and gamma > 0):
+        raise UsageError(
+            f"each of thetas must be such that φ^θ can be written down; with θ = {theta:g} it cannot for values up to "
+            f"{sold.max():.3g}"
+        )
+    return gamma
 
 
 def _markup(worth: Floats, theta: float, gamma: float) -> float:
     """The privacy cost of all records for sale, as a part of their value."""
     sold = worth[worth > 0]
-    return float(gamma * (sold**theta).sum() / sold.sum())
+    with np.errstate(under="ignore"):
+        return float(gamma * (sold**theta).sum() / sold.sum())
 
 
 def _payments(chosen: NDArray[np.intp], cost: Floats, n: int) -> Floats:
@@ -740,7 +672,7 @@ def search_prices(
     if gammas is None:
         sold = worth[worth > 0]
         each = [_checks.number("each of markups", markup, at_least=0) for markup in sizes]  # type: ignore[union-attr]
-        pairs = [(theta, part * float(sold.sum() / (sold**theta).sum())) for theta in thetas for part in each]
+        pairs = [(theta, _gamma(sold, theta, part)) for theta in thetas for part in each]
     else:
         pairs = [(theta, _checks.number("each of gammas", gamma, at_least=0)) for theta in thetas for gamma in gammas]
     found = []

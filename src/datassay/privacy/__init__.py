@@ -15,8 +15,8 @@ from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.records import NoisyRecords, rehearsal_noise
 from datassay.privacy.releases import (
     PrivateValues,
+    check_apart,
     check_ledger,
-    check_public,
     fingerprint,
     private_knn_shapley,
     private_tknn_shapley,
@@ -42,7 +42,7 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "check_ledger",
-    "check_public",
+    "check_apart",
     "fingerprint",
     "plan_private_layered",
     "private_knn_shapley",

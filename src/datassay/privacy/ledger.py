@@ -134,6 +134,35 @@ class Ledger:
         delta: float | None = None,
         neighbours: Relation | None = None,
     ) -> None:
+        self._begin(path, epsilon, delta, neighbours)
+        self._make()
+
+    @classmethod
+    def planned(
+        cls, path: str | os.PathLike[str], epsilon: float, delta: float, neighbours: Relation | None = None
+    ) -> "Ledger":
+        """A ledger whose file is made when it is first paid from: a call that fails before that settles no budget.
+
+        Until then it is empty. Should somebody else make a ledger there in the meantime, it is that one, and its budget
+        must be the same.
+
+        >>> import tempfile, pathlib
+        >>> ledger = Ledger.planned(pathlib.Path(tempfile.mkdtemp()) / "market.ledger", epsilon=1.0, delta=1e-5)
+        >>> ledger.remaining(), ledger.path.exists()
+        (1.0, False)
+        """
+        ledger = cls.__new__(cls)
+        ledger._begin(path, epsilon, delta, neighbours)
+        if ledger.path.exists():
+            ledger._make()
+        else:
+            ledger._check_folder()
+        return ledger
+
+    def _begin(
+        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, neighbours: Relation | None
+    ) -> None:
+        """What is known before there is a file."""
         self.path = Path(path)
         if neighbours is not None:
             _checks.choice("neighbours", neighbours, RELATIONS)
@@ -141,33 +170,49 @@ class Ledger:
             epsilon = check_epsilon(epsilon)
         if delta is not None:
             delta = check_delta(delta)
+        self._asked = (epsilon, delta, neighbours)
+        self._made = False
+        self.epsilon: float = epsilon or 0.0
+        self.delta: float = delta or 0.0
+        self.neighbours: Relation = neighbours or "add-remove"
+        self._key = b""
+
+    def _make(self) -> None:
+        """Make the file, if there is none, and open it."""
+        if self._made:
+            return
+        epsilon, delta, neighbours = self._asked
         if not self.path.exists():
             if epsilon is None or delta is None:
-                raise UsageError(f"there is no ledger {str(path)!r}; a new one needs a budget: epsilon and delta")
+                raise UsageError(f"there is no ledger {str(self.path)!r}; a new one needs a budget: epsilon and delta")
             self._create(epsilon, delta, neighbours or "add-remove")
         with self._open() as connection:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
-        self.epsilon: float = row[0]
-        self.delta: float = row[1]
-        self.neighbours: Relation = row[2]
-        self._key = bytes.fromhex(row[3])
         for name, given, kept in (
-            ("epsilon", epsilon, self.epsilon),
-            ("delta", delta, self.delta),
-            ("neighbours", neighbours, self.neighbours),
+            ("epsilon", epsilon, row[0]),
+            ("delta", delta, row[1]),
+            ("neighbours", neighbours, row[2]),
         ):
             if given is not None and given != kept:
                 raise UsageError(
-                    f"the ledger {str(path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
+                    f"the ledger {str(self.path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
                 )
+        self.epsilon, self.delta, self.neighbours = row[:3]
+        self._key = bytes.fromhex(row[3])
+        self._made = True
+
+    def _is_there(self) -> bool:
+        """Whether there is a file: a planned ledger has none before it is first paid from."""
+        if not self._made and self.path.exists():
+            self._make()
+        return self._made
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, neighbours={self.neighbours!r})"
 
     def _create(self, epsilon: float, delta: float, neighbours: Relation) -> None:
         """Make the file whole beside its place and link it there: two processes cannot both make it."""
-        if not self.path.parent.is_dir():
-            raise UsageError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
+        self._check_folder()
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
             temporary.touch(mode=0o600)  # it will hold secrets: nobody else is to read it
@@ -185,6 +230,10 @@ class Ledger:
                 os.link(temporary, self.path)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _check_folder(self) -> None:
+        if not self.path.parent.is_dir():
+            raise UsageError(f"the folder {str(self.path.parent)!r} does not exist; no ledger was made")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -232,6 +281,9 @@ class Ledger:
                     f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
                     f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
                 )
+        if costs and not self._is_there() and (needed := total_epsilon(costs, self.delta)) > self.epsilon:
+            raise self._refusal("release", 0.0, needed)  # and no ledger is made
+        self._make()
         with self._spending(costs) as connection:
             before, disclosed = self._costs(connection), self._disclosed(connection)
             needed = total_epsilon([*before, *costs], self.delta) + disclosed
@@ -268,16 +320,20 @@ class Ledger:
             f"δ = {self.delta:g}, and the budget is {self.epsilon:g}. Nothing was drawn"
         )
 
-    def open_disclosure(self, dataset: str, mechanism: str) -> int:
+    def open_disclosure(self, dataset: str, mechanism: str, query: float = 0.0) -> int:
         """Begin to give out single records of a data set; the number of its line, for :meth:`charge`.
 
-        It costs nothing yet. A disclosure reveals labels, so the ledger must be kept for ``replace-features``.
+        It costs nothing yet; if a ``query`` alone is going to cost more than the whole budget, it is refused at once. A
+        disclosure reveals labels, so the ledger must be kept for ``replace-features``.
         """
         if self.neighbours != "replace-features":
             raise UsageError(
                 f"a disclosure gives labels away and protects features alone; the ledger {str(self.path)!r} is kept "
                 f"for neighbours={self.neighbours!r}, so use one made with neighbours='replace-features'"
             )
+        if query > self.epsilon * (1 + 1e-12):
+            raise self._refusal("query", self.spent(), self.spent() + query)
+        self._make()
         with self._open() as connection:
             connection.executescript(_DISCLOSURE_SCHEMA)
         return self.spend(dataset, f"disclosure {secrets.token_hex(16)}", [], mechanism, "public")
@@ -322,6 +378,8 @@ class Ledger:
 
     def disclosures(self) -> dict[int, Disclosed]:
         """What every disclosure has given out, by the number of its line."""
+        if not self._is_there():
+            return {}
         with self._open() as connection:
             if not _keeps_accounts(connection):
                 return {}
@@ -355,6 +413,8 @@ class Ledger:
 
     def find(self, dataset: str, request: str) -> Release | None:
         """The completed release that answers this request, if there is one."""
+        if not self._is_there():
+            return None
         where = "WHERE dataset = ? AND request = ? AND released IS NOT NULL"
         found = self._lines(where, (self._masked(dataset), request))
         return found[0] if found else None
@@ -368,6 +428,8 @@ class Ledger:
         return self._lines()
 
     def _lines(self, where: str = "", parameters: tuple[str, ...] = ()) -> list[Release]:
+        if not self._is_there():
+            return []
         query = f"SELECT {', '.join(_COLUMNS)} FROM releases {where} ORDER BY number"
         with self._open() as connection:
             rows = connection.execute(query, parameters).fetchall()
@@ -380,6 +442,8 @@ class Ledger:
 
     def spent(self) -> float:
         """ε of everything released so far, at the ledger's δ."""
+        if not self._is_there():
+            return 0.0
         with self._open() as connection:
             return total_epsilon(self._costs(connection), self.delta) + self._disclosed(connection)
 

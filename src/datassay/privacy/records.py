@@ -58,7 +58,10 @@ class NoisyRecords:
         if np.ndim(epsilon) == 0:
             each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
         else:
-            each = np.array(epsilon, np.float64)
+            try:
+                each = np.array(epsilon, np.float64)
+            except (TypeError, ValueError):
+                raise UsageError(f"epsilon must be one number, or one for each feature; got {epsilon!r}") from None
             if each.shape != low.shape:
                 raise UsageError(
                     f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given"
@@ -69,6 +72,10 @@ class NoisyRecords:
         with np.errstate(over="ignore"):
             if not np.isfinite((high - low) / each).all() or (each < 1e-100).any():
                 raise UsageError("epsilon is too small: noise of such a scale cannot be written down")
+            if not np.isfinite(each.sum()):
+                raise UsageError(
+                    f"epsilon is too large: over {len(low)} features it adds up to more than can be written down"
+                )
         for name, array in (("low", low), ("high", high), ("epsilon", each)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)

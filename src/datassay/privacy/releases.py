@@ -345,19 +345,30 @@ def check_ledger(ledger: object) -> None:
 
 def check_public(inputs: Inputs, notes: list[str]) -> NDArray[np.generic]:
     """Refuse a validation set that is part of the private data; the classes that only the private data have."""
-    shared, usual = _shared_records(inputs)
+    check_apart(inputs, notes)
+    unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
+    return np.asarray(inputs.classes[unseen])
+
+
+def check_apart(inputs: Inputs, notes: list[str], features_alone: bool = False) -> float:
+    """Refuse a validation set that is part of the private data; the share of validation records that are in both.
+
+    With ``features_alone``, where features are what is private, a record is the same whatever its label.
+    """
+    shared, usual = _shared_records(inputs, features_alone)
+    but = ", whatever their labels" if features_alone else ""
     if shared >= 0.5 and usual < 0.5:
         most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
         raise InputError(
-            f"{most} also in the training data; the validation set is public and must be no part of the private data"
+            f"{most} also in the training data{but}; the validation set is public and must be no part of the private "
+            "data"
         )
     if shared > 0:
         notes.append(
-            f"{shared:.1%} of the validation records occur in the training data too; the validation set is taken to be "
-            "public"
+            f"{shared:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
+            "to be public"
         )
-    unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
-    return np.asarray(inputs.classes[unseen])
+    return shared
 
 
 def _set_up(
@@ -747,19 +758,20 @@ def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDAr
     return np.asarray(total)
 
 
-def _shared_records(inputs: Inputs) -> tuple[float, float]:
+def _shared_records(inputs: Inputs, features_alone: bool) -> tuple[float, float]:
     """The share of distinct validation records that are training records too, and of training records with a twin.
 
     Validation records are published: a validation set taken out of the training data would give it away. Where records
     have few values, they coincide by chance, training records among themselves as well.
     """
     points, points_val = np.asarray(inputs.points), np.asarray(inputs.points_val)
+    codes, codes_val = (np.zeros_like(some) if features_alone else some for some in (inputs.codes, inputs.codes_val))
     known = np.unique(points_val[:, 0])  # few records agree in one column: the rest need no second look
     at = np.minimum(np.searchsorted(known, points[:, 0]), len(known) - 1)
     alike = np.flatnonzero(known[at] == points[:, 0])
-    validation = np.unique(_row_hashes(points_val, inputs.codes_val))
-    shared = float(np.isin(validation, _row_hashes(points[alike], inputs.codes[alike])).mean())
+    validation = np.unique(_row_hashes(points_val, codes_val))
+    shared = float(np.isin(validation, _row_hashes(points[alike], codes[alike])).mean())
     if shared == 0:
         return 0.0, 0.0
-    count = np.unique(_row_hashes(points, inputs.codes), return_counts=True)[1]
+    count = np.unique(_row_hashes(points, codes), return_counts=True)[1]
     return shared, float(count[count > 1].sum() / count.sum())
