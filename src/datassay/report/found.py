@@ -296,7 +296,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
             rows,
             {
                 "risk": [f"{one:.3f}" for one in risk.values[first]],
-                "stands out by": [_stands_out(what, at) for at in range(len(first))],
+                "stands out by": [_stands_out(what.of(one)) for one in risk.ids[first]],
             },
             GIVEN_AWAY,
         ),
@@ -304,9 +304,8 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     return blocks if risk.values.max() > 0 else blocks[:2]
 
 
-def _stands_out(what: RiskShapley, row: int) -> str:
-    top = np.argsort(-what.values[row], kind="stable")[:2]
-    return named([what.columns[j] for j in top])
+def _stands_out(what: dict[str, float]) -> str:
+    return named(sorted(what, key=lambda name: -what[name])[:2])
 
 
 def _given_away_figure(what: RiskShapley, top: str) -> Figure:
