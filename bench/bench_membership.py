@@ -63,7 +63,7 @@ def run(peers: Path) -> list[Row]:
     seconds = stopwatch(lambda: da.self_waka(X, y, k=K, tolerance=1e-12), repeats=1)
     space = make_space(X, None, "euclidean")
     limit = len(rank_chances(K, len(X), 1e-12)[0]) - 1
-    search = stopwatch(lambda: collect(space, NearestRanking(limit), lambda block: None, Run(None, 2**29, None)), 1)
+    search = stopwatch(lambda: collect(space, NearestRanking(limit), lambda block: (), Run(None, 2**29, None)), 1)
     report(Row(f"self-WaKA of all {len(X):,} records of {name}, {X.shape[1]} features, to 1e-12", seconds, "s"))
     report(Row("  share of it spent in the neighbour search", search / seconds, ""))
 

@@ -25,13 +25,7 @@ from datassay.neighbors.passes import Scratch, group_size
 def ranking(distances):
     """Full ranking of the rows of a distance matrix, through the whole machinery."""
     space = make_space(None, distances, "precomputed")
-    found = np.empty(distances.shape, np.uint32)
-
-    def write(block):
-        found[block.rows] = block.order
-
-    collect(space, FullRanking(), write, Run(n_jobs=1))
-    return found
+    return collect(space, FullRanking(), lambda block: (block.order.copy(),), Run(n_jobs=1))[0]
 
 
 FINITE = {np.float32: 2.0**100, np.float64: 2.0**1000}
@@ -202,11 +196,11 @@ def test_progress_counts_every_validation_point():
 def test_an_error_in_a_worker_reaches_the_caller():
     space = make_space(np.zeros((4, 1)), np.zeros((300, 1)), "euclidean")
 
-    def write(block):
+    def compute(block):
         raise RuntimeError("from the worker")
 
     with pytest.raises(RuntimeError, match="from the worker"):
-        collect(space, NearestRanking(1), write, Run(n_jobs=3))
+        collect(space, NearestRanking(1), compute, Run(n_jobs=3))
 
 
 class TestPrecomputed:

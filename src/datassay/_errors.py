@@ -19,5 +19,13 @@ class UnavailableError(InputError):
     """Call and data are right, and still it cannot be done: no budget, memory, network or permission is left for it."""
 
 
+class CheckpointError(UnavailableError):
+    """What was done cannot be kept: the disk is full, say. What was kept before is whole."""
+
+
+class LostError(UnavailableError):
+    """Those who did the work are gone."""
+
+
 class MissingDependencyError(ImportError):
     """An optional package is needed; the message says how to install it."""

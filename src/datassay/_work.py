@@ -1,17 +1,26 @@
-"""How long work is run: in threads, its parts handed back in order, with progress that can be watched.
+"""How long work is run: by whom, its parts handed back in order, with progress that can be watched.
 
-None of it can change a result.
+Threads of this process do it, unless the caller chose a backend of joblib (``with joblib.parallel_config(…)``) or gave
+a Dask client. None of it can change a result.
 """
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, UsageError
+from datassay._errors import CheckpointError, InputError, LostError, UsageError
+
+if TYPE_CHECKING:
+    from datassay._checkpoint import Checkpoint, Kept
 
 Progress = Callable[[int, int], None] | bool | None
 """Called with (how much is done, of how much); True draws a bar on standard error."""
@@ -20,7 +29,12 @@ T = TypeVar("T")
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """The number of threads asked for: None or −1 means every core this process may use."""
+    """The number of threads asked for: −1 means every core this process may use, and so does None.
+
+    Unless the caller told joblib how many there are: ``with joblib.parallel_config(n_jobs=2)``.
+    """
+    if n_jobs is None:
+        n_jobs = _told_to_joblib()
     if n_jobs is None or n_jobs == -1:
         try:
             return len(os.sched_getaffinity(0))
@@ -34,15 +48,74 @@ def thread_count(n_jobs: int | None) -> int:
         ) from None
 
 
+def _told_to_joblib() -> int | None:
+    """How many jobs the caller configured, if they did."""
+    joblib = sys.modules.get("joblib")
+    if joblib is None:  # nobody can have configured what is not loaded
+        return None
+    backend, n_jobs = joblib.parallel.get_active_backend()
+    return None if n_jobs in (None, -1) else int(backend.effective_n_jobs(n_jobs))
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work, and how many of them at once."""
+
+    kind: Literal["threads", "processes", "dask", "joblib"]
+    count: int
+    client: Any = None
+
+    @property
+    def share_memory(self) -> bool:
+        """Whether they share one machine, and with it the memory that was allowed."""
+        return self.kind != "dask"
+
+    def at_most(self, count: int) -> "Workers":
+        """Fewer of them, where they share the machine."""
+        return replace(self, count=min(self.count, count)) if self.share_memory else self
+
+
+def workers(n_jobs: int | None = None, client: object = None) -> Workers:
+    """Threads of this process, unless there is a Dask client, or joblib was told to use another backend."""
+    if client is not None:
+        from datassay import _elsewhere
+
+        return Workers("dask", _elsewhere.threads_of(client), client)
+    joblib = sys.modules.get("joblib")
+    count = thread_count(n_jobs)
+    if joblib is None:
+        return Workers("threads", count)
+    backend = joblib.parallel.get_active_backend(prefer="threads")[0]
+    kinds = {"ThreadingBackend": "threads", "SequentialBackend": "threads", "LokyBackend": "processes"}
+    kind = kinds.get(type(backend).__name__)
+    if kind == "threads":
+        return Workers("threads", count)
+    if kind == "processes":
+        return Workers("processes", count)
+    if type(backend).__name__ == "DaskDistributedBackend":
+        return workers(n_jobs, backend.client)
+    return Workers("joblib", count)
+
+
 def chunks(n: int, size: int) -> list[range]:
     """0 … n−1 in pieces of ``size``, the last one what is left."""
     return [range(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def in_order(
-    task: Callable[[range], T], groups: Sequence[range], threads: int, report: Callable[[int], None]
+    task: Callable[[range], T], groups: Sequence[range], by: Workers | int, report: Callable[[int], None]
 ) -> Iterator[T]:
-    """Results of the tasks in their order, at most a few ahead of the one being consumed."""
+    """Results of the tasks in their order, at most a few ahead of the one being consumed.
+
+    A number means threads of this process, whatever the caller chose: for tasks that other processes must not see, or
+    that write where others cannot. Every other task may be pickled and run anywhere, and must have no side effects.
+    """
+    if isinstance(by, Workers) and by.kind != "threads":
+        from datassay import _elsewhere
+
+        yield from _elsewhere.in_order(task, groups, by, report)
+        return
+    threads = by.count if isinstance(by, Workers) else by
     if threads == 1:
         for group in groups:
             yield task(group)
@@ -69,6 +142,107 @@ def check_progress(progress: object) -> None:
     """Refuse what is no idea of progress."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
+
+
+def add_up(
+    task: Callable[[range], NDArray[np.float64]],
+    groups: Sequence[range],
+    by: Workers | int,
+    report: Callable[[int], None],
+    size: int,
+    checkpoint: "Checkpoint | None" = None,
+) -> NDArray[np.float64]:
+    """The sum of what tasks find, each an array of so many numbers, taken in their order."""
+    if checkpoint is None:
+        total = np.zeros(size)
+        with _telling_what_is_kept(groups):
+            for part in in_order(task, groups, by, report):
+                total += part
+        return total
+    with checkpoint.begin("sum") as kept:
+        # How many were added, and their sum: replaced together, so that no interruption comes between them.
+        state = (0, np.zeros(size))
+        for blocks, (found,) in kept.load():
+            state = (blocks.stop, found)
+            report(sum(len(group) for group in groups[: blocks.stop]))
+        with _telling_what_is_kept(groups, kept):
+            try:
+                for part in in_order(task, groups[state[0] :], by, report):
+                    state = (state[0] + 1, state[1] + part)
+                    if kept.is_time():
+                        kept.save(state[0], (state[1],))
+            except CheckpointError:
+                raise
+            except BaseException:
+                kept.save(state[0], (state[1],))
+                raise
+            kept.save(state[0], (state[1],))
+    return state[1]
+
+
+def gather(
+    task: Callable[[range], tuple[NDArray[Any], ...]],
+    groups: Sequence[range],
+    by: Workers | int,
+    report: Callable[[int], None],
+    checkpoint: "Checkpoint | None" = None,
+) -> tuple[NDArray[Any], ...]:
+    """What tasks find of the rows of their groups, put together: arrays with one row for each."""
+    found: tuple[NDArray[Any], ...] = ()
+
+    def put(rows: slice, parts: tuple[NDArray[Any], ...]) -> None:
+        nonlocal found
+        if not found:
+            found = tuple(np.empty((groups[-1].stop, *part.shape[1:]), part.dtype) for part in parts)
+        for whole, part in zip(found, parts, strict=True):
+            whole[rows] = part
+
+    if checkpoint is None:
+        with _telling_what_is_kept(groups):
+            for group, parts in zip(groups, in_order(task, groups, by, report), strict=True):
+                put(slice(group.start, group.stop), parts)
+        return found
+    with checkpoint.begin("rows") as kept:
+        for blocks, parts in kept.load():
+            put(slice(groups[blocks.start].start, groups[blocks.stop - 1].stop), parts)
+            report(sum(len(groups[at]) for at in blocks))
+        done = kept.done
+
+        def save() -> None:
+            if done > kept.done:
+                rows = slice(groups[kept.done].start, groups[done - 1].stop)
+                kept.save(done, tuple(whole[rows] for whole in found))
+
+        with _telling_what_is_kept(groups, kept):
+            try:
+                for parts in in_order(task, groups[done:], by, report):
+                    put(slice(groups[done].start, groups[done].stop), parts)
+                    done += 1
+                    if kept.is_time():
+                        save()
+            except CheckpointError:
+                raise
+            except BaseException:
+                save()
+                raise
+            save()
+    return found
+
+
+@contextmanager
+def _telling_what_is_kept(groups: Sequence[range], kept: "Kept | None" = None) -> Iterator[None]:
+    """Where workers or their scheduler are lost: say what was lost with them, and what was not."""
+    try:
+        yield
+    except LostError as error:
+        if kept is None:
+            told = "nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
+        else:
+            told = (
+                f"{kept.done:,} of {len(groups):,} blocks are kept in {kept.folder!r}: run it again with the same "
+                "checkpoint, and it goes on from there"
+            )
+        raise type(error)(f"{error}. {told[0].upper()}{told[1:]}") from None
 
 
 class Bar(AbstractContextManager["Callable[[int], None]"]):

@@ -6,6 +6,7 @@ who is in which model is one bit, and a model's loss on a record is the share of
 neighbours whose bit is set, the record itself among them if it is in (SPEC §7); ties go to the smaller index.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._checkpoint import digest
 from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
@@ -96,6 +98,8 @@ def membership_attack(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Attack:
     """Play security games: can one tell from the model's loss on a record whether it was in the training data?
 
@@ -127,6 +131,9 @@ def membership_attack(
     n_jobs, memory, progress
         Threads and bytes for the neighbour search, and a callback or True for a bar. Beside that, every target keeps
         its nearest 2k + O(√k) neighbours.
+    client, checkpoint
+        A Dask client for the neighbour search, and a folder in which what it found is kept: see
+        :func:`datassay.knn_shapley`. The games themselves take little, and are played here.
     games, targets, seed
         Games, targets in each (None: all records, for success rates of every one of them), and the seed of all draws.
     shadows
@@ -167,7 +174,11 @@ def membership_attack(
     if not alone:
         shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
     seed = _checks.integer("seed", seed, at_least=0)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory)
+    if model is not None and checkpoint is not None:
+        raise UsageError("checkpoint keeps the neighbours of k-NN models; leave it out with model")
+    game = make_game(
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, client=client, checkpoint=checkpoint
+    )
     n = game.space.n_train
     if n < 4:
         raise InputError(f"a security game needs at least 4 records, got {n}")
@@ -183,6 +194,12 @@ def membership_attack(
     if model is None:
         asked = np.unique(np.concatenate(draws))
         copies = [] if held is None else [held, *(shadow_held or ())]
+        if checkpoint is not None:
+            others = digest(*(as_floats("held", one) for one in copies)) if copies else None
+            game = game.keeping(
+                f"membership_attack {name}",
+                {"k": k, "games": games, "targets": targets, "shadows": shadows, "seed": seed, "held": others},
+            )
         seen = [_among_copies(game, one, metric) for one in copies] or [game]
         stage = _KnnStage(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
     else:
@@ -261,15 +278,14 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     else:
         assert isinstance(space, FeatureSpace)
         some = replace(space, queries=space.queries[asked], excludes_self=False)
-    found, ahead = np.empty((len(asked), limit), np.uint32), np.empty(len(asked), np.int64)
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         own = block.order == asked[block.rows, None]
-        ahead[block.rows] = np.where(own.any(axis=1), own.argmax(axis=1), limit + 1)
+        ahead = np.where(own.any(axis=1), own.argmax(axis=1), limit + 1)
         own[~own.any(axis=1), -1] = True  # all of these come before it
-        found[block.rows] = block.order[~own].reshape(len(own), -1)
+        return block.order[~own].reshape(len(own), -1), ahead
 
-    collect(some, NearestRanking(limit + 1), write, game.run)
+    found, ahead = collect(some, NearestRanking(limit + 1), compute, game.run)
     return found, ahead
 
 

@@ -18,7 +18,6 @@ from datassay.data import prepare
 from datassay.neighbors import (
     DEFAULT_MEMORY,
     AnySpace,
-    Nearest,
     NearestDistances,
     NeighbourGraph,
     Run,
@@ -26,6 +25,7 @@ from datassay.neighbors import (
     WithinThreshold,
     collect,
     make_space,
+    one_by_one,
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
@@ -177,12 +177,11 @@ def _log_ratio(seen: Floats, inside: Floats, outside: Floats) -> Floats:
 
 def _near(space: AnySpace, tau: float, run: Run) -> NDArray[np.uint8]:
     """Which records are near each validation point."""
-    near = np.empty((space.n_validation, space.n_train), np.uint8)
 
-    def write(block: Within) -> None:
-        near[block.rows] = block.inside
+    def compute(block: Within) -> tuple[NDArray[np.uint8]]:
+        return (block.inside.copy(),)
 
-    collect(space, WithinThreshold(tau), write, run)
+    (near,) = collect(space, WithinThreshold(tau), compute, run)
     return near
 
 
@@ -245,6 +244,8 @@ def _knn_values(
     run: Run,
 ) -> tuple[Floats, Floats]:
     """k-NN Shapley values of copies that join each set, ``soft`` if the number of classes is given."""
+    from datassay.attacks import kernels
+
     size = int(sets[0].sum())  # the same for all
     used, shift = (k, k), np.zeros(4)
     if n_classes is not None:
@@ -255,14 +256,10 @@ def _knn_values(
     wanted = np.arange(targets)
     alone, twin = np.zeros((2, len(sets), targets))
 
-    def write(block: Nearest) -> None:
-        from datassay.attacks import kernels
-
+    # Validation points are added up in order; a game is small.
+    for block in one_by_one(space, NearestDistances(len(codes)), run):
         for at, row in enumerate(range(block.rows.start, block.rows.stop)):
             kernels.add_joining_shapley(
                 block.order[at], block.distances[at], codes, codes_val[row], sets, wanted, *used, shift, alone, twin
             )
-
-    # One thread, so that validation points are added up in order; a game is small.
-    collect(space, NearestDistances(len(codes)), write, Run(1, run.memory, run.progress))
     return alone / len(codes_val), twin / len(codes_val)

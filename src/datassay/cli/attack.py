@@ -9,6 +9,8 @@ import typer
 from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    CheckpointOption,
+    DaskOption,
     DataArgument,
     FailIfOption,
     IgnoreOption,
@@ -27,7 +29,9 @@ from datassay.cli.options import (
     check_written,
     conclude,
     draw,
+    folder_for,
     load_table,
+    on_cluster,
     reading_options,
     shows_progress,
 )
@@ -77,6 +81,8 @@ def attack(
     top: Annotated[int, typer.Option(help="How many candidates for deletion to list.", min=0)] = 10,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
+    dask: DaskOption = None,
+    checkpoint: CheckpointOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     fail_if: FailIfOption = None,
@@ -103,16 +109,20 @@ def attack(
         "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
         "progress": shows_progress(quiet),
     }  # fmt: skip
-    found = da.membership_attack(
-        table,
-        method=method.value,
-        games=games,
-        targets=None if everyone else 100 if targets is None else targets,
-        shadows=shadows,
-        seed=seed,
-        **run,
-    )
-    joined = da.value_and_exposure(da.knn_shapley(table, **run), found if everyone else da.self_waka(table, **run))
+    with on_cluster(dask):
+        found = da.membership_attack(
+            table,
+            method=method.value,
+            games=games,
+            targets=None if everyone else 100 if targets is None else targets,
+            shadows=shadows,
+            seed=seed,
+            checkpoint=folder_for(checkpoint, "attack"),
+            **run,
+        )
+        values = da.knn_shapley(table, checkpoint=folder_for(checkpoint, "values"), **run)
+        exposure = found if everyone else da.self_waka(table, checkpoint=folder_for(checkpoint, "exposure"), **run)
+    joined = da.value_and_exposure(values, exposure)
     if output is not None:
         joined.save(output)
     draw(found.plot, plot, 6, 5)

@@ -11,7 +11,8 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -178,6 +179,20 @@ CategoricalOption = Annotated[
 TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
 MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="Run on the Dask cluster with its scheduler here, such as tcp://HOST:8786."
+    ),
+]
+CheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="Keep what is done in this folder; a run that was stopped goes on from it.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object (facts, notes, files written) in place of the summary.")
@@ -336,6 +351,31 @@ def check_jobs(jobs: int) -> None:
     """Refuse a number of threads that is none."""
     if jobs != -1 and jobs < 1:
         raise UsageError(f"--jobs must be at least 1, or -1 for all cores; got {jobs}")
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Let a Dask cluster do what is done meanwhile, if there is an address."""
+    if address is None:
+        yield
+        return
+    import joblib
+
+    from datassay._elsewhere import connect
+
+    with connect(address) as client, joblib.parallel_config(backend="dask", client=client):
+        yield
+
+
+def folder_for(checkpoint: Path | None, part: str) -> Path | None:
+    """Where a command that calculates several things keeps one of them."""
+    if checkpoint is None:
+        return None
+    try:
+        checkpoint.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"no checkpoint can be kept in {str(checkpoint)!r}: {error.strerror}") from None
+    return checkpoint / part
 
 
 def reading_options(ignore: str, categorical: str, text: Text, missing: Missing, scale: Scale) -> dict[str, Any]:

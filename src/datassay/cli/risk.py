@@ -9,6 +9,8 @@ import typer
 from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
+    CheckpointOption,
+    DaskOption,
     FailIfOption,
     JobsOption,
     JsonOption,
@@ -20,6 +22,8 @@ from datassay.cli.options import (
     complete_file,
     conclude,
     draw,
+    folder_for,
+    on_cluster,
     shows_progress,
 )
 
@@ -72,6 +76,8 @@ def risk(
     plot_shapley: Annotated[Path | None, typer.Option(help="Draw which attributes give people away.")] = None,
     top: Annotated[int, typer.Option(help="How many people to list.", min=0)] = 5,
     jobs: JobsOption = -1,
+    dask: DaskOption = None,
+    checkpoint: CheckpointOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     fail_if: FailIfOption = None,
@@ -105,15 +111,20 @@ def risk(
         **common, "people": people, "permutations": permutations, "seed": seed, "n_jobs": jobs,
         "progress": shows_progress(quiet),
     }  # fmt: skip
-    found = da.reidentification_risk(
-        here,
-        there,
-        scenarios=_named(known) if known else scenarios.value,
-        control=None if control is None else da.read_table(control, like=here, text="categorical"),
-        **run,
-    )
+    outside = None if control is None else da.read_table(control, like=here, text="categorical")
     wanted = shapley or shapley_output is not None or plot_shapley is not None
-    values = da.reidentification_shapley(here, there, **run) if wanted else None
+    values = None
+    with on_cluster(dask):
+        found = da.reidentification_risk(
+            here,
+            there,
+            scenarios=_named(known) if known else scenarios.value,
+            control=outside,
+            checkpoint=folder_for(checkpoint, "risk"),
+            **run,
+        )
+        if wanted:
+            values = da.reidentification_shapley(here, there, checkpoint=folder_for(checkpoint, "shapley"), **run)
     asked = da.score_queries(here, there, query, **common) if query else None
     if output is not None:
         found.save(output)

@@ -10,6 +10,8 @@ from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     Bound,
     CategoricalOption,
+    CheckpointOption,
+    DaskOption,
     DataArgument,
     FailIfOption,
     IgnoreOption,
@@ -34,6 +36,7 @@ from datassay.cli.options import (
     draw,
     load_table,
     make_model,
+    on_cluster,
     reading_options,
     shows_progress,
 )
@@ -231,6 +234,8 @@ def value(
     top: Annotated[int, typer.Option(help="How many of the best and worst records to list.", min=0)] = 5,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
+    dask: DaskOption = None,
+    checkpoint: CheckpointOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     fail_if: FailIfOption = None,
@@ -246,6 +251,8 @@ def value(
       datassay value people.csv --label income --id person --split 0.8 --method tknn-shapley --tau auto
 
       datassay value census --truth label_error
+
+      datassay value large.parquet --label y --dask tcp://scheduler:8786 --checkpoint large.kept -o values.parquet
 
       datassay value train.csv --validation val.csv --label y --method data-shapley --model logistic-regression
 
@@ -273,8 +280,9 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         "max_coalitions": max_coalitions, "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling,
         "truncation": truncation, "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design,
         "kappa": kappa, "lam": lam, "cache": cache, "convergence": convergence,
+        "checkpoint": checkpoint,
     }  # fmt: skip
-    check_applies(method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric"})
+    check_applies(method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric", "checkpoint"})
     if truth is not None and group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     aside = column_list(ignore)
@@ -301,10 +309,11 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     marked = None if truth is None else _marked(train, truth)
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
     tuned: Tuning | None = None
-    if method in BY_MODEL:
-        values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
-    else:
-        values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
+    with on_cluster(dask):
+        if method in BY_MODEL:
+            values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
+        else:
+            values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
     if split is not None:
         values = replace(values, seed=seed)
     if output is not None:
@@ -360,7 +369,7 @@ APPLIES = {
     Method.WAKA: {"k", "tau", "variant", "tolerance", "balance", "validation"},
     Method.SELF_WAKA: {"k", "tolerance"},
 }
-_FITS = {"model", "scoring", "group_by", "kappa", "lam", "cache"}
+_FITS = {"model", "scoring", "group_by", "kappa", "lam", "cache", "checkpoint"}
 _STOPS = {"max_coalitions", "max_seconds", "max_width", "convergence"}
 BY_MODEL = {
     Method.DATA_SHAPLEY: {*_FITS, *_STOPS, "sampling", "truncation"},
@@ -405,7 +414,7 @@ def _run(
             arguments["k"] = int(tuned.best)
         else:
             arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
-    for name in ("utility", "tolerance", "variant"):
+    for name in ("utility", "tolerance", "variant", "checkpoint"):
         if given[name] is not None:
             arguments[name] = given[name]
     values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)
@@ -432,7 +441,7 @@ def _run_model(
         )
     estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method is Method.LAYERED_SHAPLEY)
     arguments: dict[str, Any] = dict(run)
-    for name in ("scoring", "max_seconds", "max_width", "truncation", "alpha", "beta", "cache"):
+    for name in ("scoring", "max_seconds", "max_width", "truncation", "alpha", "beta", "cache", "checkpoint"):
         if given[name] is not None:
             arguments[name] = given[name]
     for name in ("sampling", "bound"):

@@ -274,17 +274,17 @@ def _knn_predictions(
     run: Run,
 ) -> NDArray[np.int64]:
     space = space_of(inputs, metric, held_out="y_test")
-    predicted = np.empty((arrives.shape[0], steps, space.n_validation), np.int64)
+    codes, classes = inputs.codes, len(inputs.classes)
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.int64]]:
         from datassay.evaluate import kernels
 
-        kernels.write_predictions(
-            block.order, inputs.codes, arrives, leaves, k, len(inputs.classes), predicted[:, :, block.rows]
-        )
+        found = np.empty((arrives.shape[0], steps, len(block.order)), np.int64)
+        kernels.write_predictions(block.order, codes, arrives, leaves, k, classes, found)
+        return (np.moveaxis(found, 2, 0),)
 
-    collect(space, FullRanking(), write, run)
-    return predicted
+    (predicted,) = collect(space, FullRanking(), compute, run)
+    return np.ascontiguousarray(np.moveaxis(predicted, 0, 2))
 
 
 def _model_predictions(

@@ -191,15 +191,17 @@ def likely_errors(
     if not np.array_equal(values.ids, inputs.ids):
         raise UsageError("values must be those of these records, in their order")
     depth = min(k, n - 1)
-    top, votes, own = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    codes = inputs.codes
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.int64], Floats, Floats]:
         from datassay.evaluate import kernels
 
-        rows = block.rows
-        kernels.vote(block.order, inputs.codes, inputs.codes[rows], classes, top[rows], votes[rows], own[rows])
+        rows = len(block.order)
+        top, votes, own = np.empty(rows, np.int64), np.empty(rows), np.empty(rows)
+        kernels.vote(block.order, codes, codes[block.rows], classes, top, votes, own)
+        return top, votes, own
 
-    collect(space_of(inputs, metric), NearestRanking(depth), write, Run(n_jobs, memory, progress))
+    top, votes, own = collect(space_of(inputs, metric), NearestRanking(depth), compute, Run(n_jobs, memory, progress))
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)

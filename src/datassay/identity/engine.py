@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import UnavailableError, UsageError
-from datassay._work import Bar, Progress, chunks, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, in_order, thread_count, workers
 from datassay.identity.counting import Cells
 
 MOST_EXACT: Final = 20
@@ -171,7 +171,8 @@ def exact(
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
     tasks = chunks(2**fixed, 1)
     with Bar(progress, len(tasks), "parts") as report:
-        for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, threads, report):
+        by = workers(n_jobs).at_most(threads)
+        for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, by, report):
             statistics[:, pattern.start] = said
             if values and where is None:
                 phi += more_phi
@@ -268,10 +269,11 @@ def sample(
 
     goal = FEWEST_DRAWS if permutations is None else max(FEWEST_DRAWS, -(-permutations // d))
     bar = Bar(progress, goal * d, "orders")
+    by = workers(n_jobs).at_most(threads)
     with bar as report:
         while len(means) < goal:
             numbers = chunks(goal, 1)[len(means) :]
-            for phi in in_order(draw, numbers, threads, lambda more: report(more * d)):
+            for phi in in_order(draw, numbers, by, lambda more: report(more * d)):
                 means.append(share @ phi)
                 change = phi - centre
                 centre += change / len(means)

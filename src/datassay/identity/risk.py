@@ -6,6 +6,7 @@ is the mean of L · max(I, ε₂) over scenarios R. Reference: SPEC §8 (the the
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
-from datassay._work import Bar, Progress, chunks, in_order, thread_count
+from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
 from datassay.identity.risk_result import Risk, RiskShapley
+from datassay.neighbors import Run
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
@@ -186,7 +189,7 @@ def lay_out(
     epsilon2: float,
     people: object = None,
     seed: int = 0,
-    n_jobs: int | None = None,
+    run: Run | None = None,
 ) -> tuple[Table, Table, Gower, Setting]:
     """Check what was given and lay it out: the tables, the space, and what an attack needs."""
     here = as_table(original, text="categorical")
@@ -220,7 +223,7 @@ def lay_out(
     rows = _chosen_people(here, people, seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = _nearness(points[:, rows], rows, points, space, k, n_jobs)
+    mean, deviation = _nearness(points[:, rows], rows, points, space, k, run or Run())
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     setting = Setting(
         columns=chosen,
@@ -241,6 +244,25 @@ def lay_out(
     return here, there, space, setting
 
 
+def _keeping(
+    run: Run, folder: object, method: str, asked: Mapping[str, object], original: object, *others: object
+) -> Run:
+    """The same run, kept in the folder of a checkpoint of these tables."""
+    here = as_table(original, text="categorical")
+    there = [getattr(other, "table", other) for other in others]
+    tables = [here, *(as_table(one, text="categorical", like=here) for one in there if one is not None)]
+    parameters = {name: _short(given) for name, given in asked.items()}
+    data = digest(*((table.columns, table.ids) for table in tables))
+    return replace(run, checkpoint=Checkpoint(folder, method, parameters, data))
+
+
+def _short(given: object) -> str | int | float | None:
+    """A parameter as the checkpoint tells it: itself, or its digest; a set has no order."""
+    if given is None or isinstance(given, str | int | float):
+        return given
+    return f"#{digest(sorted(map(repr, given)) if isinstance(given, set | frozenset) else given)[:12]}"
+
+
 def _neighbours(table: Table, neighbours: int | None) -> int:
     """How many neighbours say what is near: 2% of the people, at least 5."""
     if neighbours is None:
@@ -249,25 +271,26 @@ def _neighbours(table: Table, neighbours: int | None) -> int:
 
 
 def _nearness(
-    people: Floats, own: NDArray[np.intp], points: Floats, space: Gower, k: int, n_jobs: int | None
+    people: Floats, own: NDArray[np.intp], points: Floats, space: Gower, k: int, run: Run
 ) -> tuple[Floats, Floats]:
     """Mean and deviation of each person's distances to the k nearest points but ``own`` (−1: none of them)."""
-    from datassay.identity import risk_kernels
+    if not len(own):
+        return np.empty(0), np.empty(0)
+    categorical = space.categorical
 
-    mean, deviation = np.empty(len(own)), np.empty(len(own))
+    def task(part: range) -> tuple[Floats, Floats]:
+        from datassay.identity import risk_kernels
 
-    def task(part: range) -> None:
         at = slice(part.start, part.stop)
-        risk_kernels.neighbourhoods(people[:, at], own[at], points, space.categorical, k, mean[at], deviation[at])
+        mean, deviation = np.empty(len(part)), np.empty(len(part))
+        risk_kernels.neighbourhoods(people[:, at], own[at], points, categorical, k, mean, deviation)
+        return mean, deviation
 
-    for _ in in_order(task, chunks(len(own), CHUNK), thread_count(n_jobs), lambda _: None):
-        pass
+    mean, deviation = gather(task, chunks(len(own), CHUNK), run.workers(), lambda _: None, run.checkpoint)
     return mean, deviation
 
 
-def _control(
-    setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None, n_jobs: int | None
-) -> Setting:
+def _control(setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None, run: Run) -> Setting:
     """The same attack on people who are in neither table."""
     others = as_table(control, text="categorical", like=here)
     _same_attributes(here, others, setting.columns)
@@ -276,7 +299,7 @@ def _control(
         raise InputError("control must be people who are in neither table, and some of them are in the original")
     people = space.points(others)
     k, nobody = _neighbours(here, neighbours), np.full(len(others), -1)
-    mean, deviation = _nearness(people, nobody, space.points(here), space, k, n_jobs)
+    mean, deviation = _nearness(people, nobody, space.points(here), space, k, run)
     absent = np.zeros(len(others), bool)
     return replace(
         setting,
@@ -330,19 +353,19 @@ def _attack(
     masks: NDArray[np.int64] | None,
     permutations: int,
     seed: int,
-    run: "_Run",
+    run: Run,
     reduce: Callable[[Played], tuple[Floats, ...]],
 ) -> tuple[Floats, ...]:
     """Play all scenarios (sets of attributes, or the beginnings of random orders) against everyone, a few at a time.
 
     ``reduce`` makes of what was played against some people what is kept of it; their rows are put together again.
     """
-    from datassay.identity import risk_kernels
-
     d, n = setting.people.shape
     epsilons = (setting.epsilon1, setting.epsilon2)
 
     def task(part: range) -> tuple[Floats, ...]:
+        from datassay.identity import risk_kernels
+
         given = setting.arguments(slice(part.start, part.stop))
         orders = None
         if masks is None:
@@ -358,14 +381,7 @@ def _attack(
         return reduce(Played(scores, orders, masks))
 
     with Bar(run.progress, n, "people") as report:
-        kept = list(in_order(task, chunks(n, CHUNK), thread_count(run.n_jobs), report))
-    return tuple(np.concatenate(pieces) for pieces in zip(*kept, strict=True))
-
-
-@dataclass(frozen=True)
-class _Run:
-    n_jobs: int | None
-    progress: Progress
+        return gather(task, chunks(n, CHUNK), run.workers(), report, run.checkpoint)
 
 
 def _gray(d: int) -> NDArray[np.int64]:
@@ -411,6 +427,8 @@ def reidentification_risk(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Risk:
     """The risk that each person of the original data is found in what was released (RRS).
 
@@ -452,6 +470,9 @@ def reidentification_risk(
         Of the intervals; of the orders, and of the people drawn.
     n_jobs, progress
         Threads (all cores if left out), which do not change the numbers; True for a bar on standard error.
+    client, checkpoint
+        A Dask client whose cluster does the work, and a folder in which what is done is kept, so that a run that was
+        stopped goes on from there: see :func:`datassay.knn_shapley`.
 
     Examples
     --------
@@ -464,13 +485,21 @@ def reidentification_risk(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
+    run = Run(n_jobs, progress=progress, client=client)
+    if checkpoint is not None:
+        asked: dict[str, object] = {
+            "columns": columns, "weights": weights, "neighbours": neighbours, "epsilon1": epsilon1,
+            "epsilon2": epsilon2, "people": people, "synthetic": synthetic, "method": method,
+            "permutations": permutations, "confidence": confidence, "seed": seed,
+            "scenarios": scenarios, "scenario_weights": scenario_weights,
+        }  # fmt: skip
+        run = _keeping(run, checkpoint, "reidentification_risk", asked, original, released, control)
     here, _, space, setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
-        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, run=run,
     )  # fmt: skip
-    outside = None if control is None else _control(setting, here, space, control, neighbours, n_jobs)
+    outside = None if control is None else _control(setting, here, space, control, neighbours, run)
     d = len(setting.columns)
-    run = _Run(n_jobs, progress)
     if isinstance(scenarios, str):
         _checks.choice("scenarios", scenarios, ("uniform", "binomial"))
         if scenario_weights is not None:
@@ -597,6 +626,8 @@ def reidentification_shapley(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> RiskShapley:
     """Which attributes give each person away in what was released: re-identification Shapley values (RSV).
 
@@ -617,9 +648,17 @@ def reidentification_shapley(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
+    run = Run(n_jobs, progress=progress, client=client)
+    if checkpoint is not None:
+        asked: dict[str, object] = {
+            "columns": columns, "weights": weights, "neighbours": neighbours, "epsilon1": epsilon1,
+            "epsilon2": epsilon2, "people": people, "synthetic": synthetic, "method": method,
+            "permutations": permutations, "confidence": confidence, "seed": seed,
+        }  # fmt: skip
+        run = _keeping(run, checkpoint, "reidentification_shapley", asked, original, released)
     here, _, _, setting = lay_out(
         original, released, columns=columns, weights=weights, neighbours=neighbours, people=people,
-        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, n_jobs=n_jobs,
+        synthetic=synthetic, epsilon1=epsilon1, epsilon2=epsilon2, seed=seed, run=run,
     )  # fmt: skip
     d = len(setting.columns)
     exact = _is_exact(method, d, permutations)
@@ -637,7 +676,7 @@ def reidentification_shapley(
         return each.mean(axis=1), _half(each, confidence)
 
     masks = _gray(d) if exact else None
-    values, half = _attack(setting, masks, permutations, seed, _Run(n_jobs, progress), reduce)
+    values, half = _attack(setting, masks, permutations, seed, run, reduce)
     half[~setting.present] = 0.0
     values[~setting.present] = 0.0
     return RiskShapley(

@@ -247,6 +247,7 @@ def _count(question: Question) -> Counted:
         how = question.coarsen.get(name, AS_IT_IS)
         return code(table, name, how, noted[at.start])
 
+    # Threads of this process: to send a column elsewhere takes longer than to code it.
     coded = list(in_order(task, chunks(len(question.columns), 1), thread_count(question.n_jobs), lambda _: None))
     for more in noted:
         notes += more

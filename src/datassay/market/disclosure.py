@@ -189,7 +189,7 @@ class Disclosure:
         told = self.parameters
         return knn_utility(
             self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(told["k"])),
-            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, DEFAULT_MEMORY, None),  # type: ignore[arg-type]
+            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, here=True),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def as_played(self, X: object, y: object = None) -> tuple[Floats, NDArray[np.generic]]:
@@ -485,7 +485,7 @@ def disclosure_game(
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
     check_progress(progress)
-    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, None))
+    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
     if not math.isfinite(rules.t_max * stage.mechanism.cost):
         raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
     notes = list(stage.inputs.notes)

@@ -330,12 +330,12 @@ def search_equilibrium(
     rules = Rules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
-    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, None))
+    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
     for epsilon in epsilons:
         stage.at(epsilon).check_reach()
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
-    alone = replace(stage, run=Run(1, max(1, memory // threads), None))
+    alone = replace(stage, run=Run(1, max(1, memory // threads), here=True))
 
     def game(cell: Cell) -> dict[str, float]:
         epsilon, t_max, c, repeat = cell

@@ -161,15 +161,13 @@ def knn_utility(
         return 1.0 / n_classes
     used = min(k, len(points))
     space = make_space(points, X_val, metric, zero_rows=True)
-    right = np.zeros(space.n_validation, np.int64)
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[Any]]:
         near, labels = codes[block.order], codes_val[block.rows]
         if utility == "votes":
-            right[block.rows] = (near == labels[:, None]).sum(axis=1)
-            return
+            return ((near == labels[:, None]).sum(axis=1),)
         votes = np.stack([(near == c).sum(axis=1) for c in range(n_classes)], axis=1)
-        right[block.rows] = votes.argmax(axis=1) == labels
+        return (votes.argmax(axis=1) == labels,)
 
-    collect(space, NearestRanking(used), write, run)
+    (right,) = collect(space, NearestRanking(used), compute, run)
     return float(right.sum() / (len(right) * (used if utility == "votes" else 1)))

@@ -16,6 +16,7 @@ from datassay.neighbors.passes import (
     accumulate,
     collect,
     nearest_neighbours,
+    one_by_one,
 )
 from datassay.neighbors.space import (
     METRICS,
@@ -49,5 +50,6 @@ __all__ = [
     "collect",
     "make_space",
     "nearest_neighbours",
+    "one_by_one",
     "space_of",
 ]

@@ -2,25 +2,27 @@
 
 A pass runs groups of validation points through a *view* (the full ranking, the nearest J, or who is within τ)
 and hands each block to a small kernel. :func:`accumulate` adds up what the kernel says of each training point;
-:func:`collect` lets it write what it says of each validation point.
+:func:`collect` puts together what it says of each validation point. Groups are run by threads, other processes or a
+cluster (see ``_work``): a kernel gets a block and returns numbers, and touches nothing else.
 
-Same bits for any number of threads and any amount of memory: distances do not depend on blocks (see
+Same bits whoever runs them, however many they are, and for any amount of memory: distances do not depend on blocks (see
 ``kernels``), and sums are always taken in the same order: within a group of consecutive validation points one
 after the other, then group after group. The groups depend on the sizes of the data alone.
 """
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._checkpoint import Checkpoint
 from datassay._errors import InputError, UnavailableError
-from datassay._work import Bar, Progress, chunks, in_order, thread_count
+from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 DEFAULT_MEMORY = 512 * 2**20
@@ -35,11 +37,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Run:
-    """How a pass is run; none of it can change a result."""
+    """How a pass is run; none of it can change a result.
+
+    ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
+    whatever else was chosen, for what must not leave it.
+    """
 
     n_jobs: int | None = None
     memory: int = DEFAULT_MEMORY
     progress: Progress = None
+    client: object = None
+    checkpoint: Checkpoint | None = None
+    here: bool = False
+
+    def workers(self) -> Workers:
+        """Who runs it."""
+        return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
+
+    def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
+        # Nobody draws a bar, or asks others to work, from within a worker.
+        return Run, (self.n_jobs, self.memory)
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,23 @@ class Scratch:
         if array is None or array.size < size or array.dtype != dtype:
             array = self._arrays[name] = np.empty(size, dtype)
         return array[:size].reshape(shape)
+
+
+class _Scratches:
+    """The buffers of every thread that works on a pass; elsewhere there are others."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __reduce__(self) -> tuple[type["_Scratches"], tuple[()]]:
+        return _Scratches, ()
+
+    def mine(self) -> Scratch:
+        """Those of this thread."""
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = Scratch()
+        scratch: Scratch = self._local.scratch
+        return scratch
 
 
 def _sort_buffers(scratch: Scratch, n: int) -> tuple[NDArray[np.generic], ...]:
@@ -285,29 +319,32 @@ def group_size(n_validation: int, n_features: int) -> int:
 
 @dataclass(frozen=True)
 class _Plan:
-    threads: int
+    workers: Workers
     rows: int
     groups: Sequence[range]
 
 
-def _plan(space: AnySpace, view: View[T], run: Run, extra_per_thread: int) -> _Plan:
-    """Threads and rows a block that fit into the memory allowed."""
+def _plan(space: AnySpace, view: View[T], run: Run, extra_per_worker: int) -> _Plan:
+    """Workers and rows a block that fit into the memory allowed: for all of them on this machine, each on a cluster."""
     memory = _checks.integer("memory", run.memory, at_least=1)
-    threads = thread_count(run.n_jobs)
     n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
     size = group_size(space.n_validation, n_features)
     groups = chunks(space.n_validation, size)
-    threads = min(threads, len(groups))
-    fixed = view.bytes_fixed(space) + extra_per_thread
+    fixed = view.bytes_fixed(space) + extra_per_worker
     each = max(1, view.bytes_per_row(space))
-    threads = max(1, min(threads, memory // (fixed + each)))
-    rows = (memory // threads - fixed) // each
+    by = run.workers().at_most(max(1, min(len(groups), memory // (fixed + each))))
+    rows = (memory // (by.count if by.share_memory else 1) - fixed) // each
     if rows < 1:
         raise UnavailableError(
             f"memory={memory} bytes is too little: one validation point against {space.n_train} training points "
             f"needs {fixed + each} ({-(-(fixed + each) // 2**20)} MiB)"
         )
-    return _Plan(threads, min(rows, size), groups)
+    return _Plan(by, min(rows, size), groups)
+
+
+def _blocks(space: AnySpace, view: View[T], group: range, rows: int, scratch: Scratch) -> Iterator[T]:
+    for start in range(group.start, group.stop, rows):
+        yield view.block(space, start, min(rows, group.stop - start), scratch)
 
 
 def accumulate(
@@ -318,43 +355,45 @@ def accumulate(
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
-    plan = _plan(space, view, run, extra_per_thread=24 * space.n_train)
-    local = threading.local()
+    plan = _plan(space, view, run, extra_per_worker=24 * space.n_train)
+    rows, scratches = plan.rows, _Scratches()
 
     def task(group: range) -> NDArray[np.float64]:
-        scratch = _scratch_of(local)
         total = np.zeros(space.n_train)
-        for start in range(group.start, group.stop, plan.rows):
-            add(view.block(space, start, min(plan.rows, group.stop - start), scratch), total)
+        for block in _blocks(space, view, group, rows, scratches.mine()):
+            add(block, total)
         return total
 
-    result = np.zeros(space.n_train)
     with Bar(run.progress, space.n_validation) as report:
-        for part in in_order(task, plan.groups, plan.threads, report):
-            result += part
-    return result
+        return add_up(task, plan.groups, plan.workers, report, space.n_train, run.checkpoint)
 
 
-def collect(space: AnySpace, view: View[T], write: Callable[[T], None], run: Run) -> None:
-    """Run ``write(block)`` for every block; blocks are disjoint in validation points, so writers need no lock."""
-    plan = _plan(space, view, run, extra_per_thread=0)
-    local = threading.local()
+def collect(
+    space: AnySpace, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Run
+) -> tuple[NDArray[Any], ...]:
+    """What ``compute(block)`` says of each validation point: arrays with one row for each, of every block in turn.
 
-    def task(group: range) -> None:
-        scratch = _scratch_of(local)
-        for start in range(group.start, group.stop, plan.rows):
-            write(view.block(space, start, min(plan.rows, group.stop - start), scratch))
+    Blocks are views of buffers that the next block writes over: ``compute`` returns arrays of its own.
+    """
+    plan = _plan(space, view, run, extra_per_worker=0)
+    rows, scratches = plan.rows, _Scratches()
+
+    def task(group: range) -> tuple[NDArray[Any], ...]:
+        found = [compute(block) for block in _blocks(space, view, group, rows, scratches.mine())]
+        return found[0] if len(found) == 1 else tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
     with Bar(run.progress, space.n_validation) as report:
-        for _ in in_order(task, plan.groups, plan.threads, report):
-            pass
+        return gather(task, plan.groups, plan.workers, report, run.checkpoint)
 
 
-def _scratch_of(local: threading.local) -> Scratch:
-    if not hasattr(local, "scratch"):
-        local.scratch = Scratch()
-    scratch: Scratch = local.scratch
-    return scratch
+def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
+    """The blocks one after the other, here: for what is added up over validation points in a way of its own."""
+    plan = _plan(space, view, Run(1, run.memory, here=True), extra_per_worker=0)
+    scratch = Scratch()
+    with Bar(run.progress, space.n_validation) as report:
+        for group in plan.groups:
+            yield from _blocks(space, view, group, plan.rows, scratch)
+            report(len(group))
 
 
 def nearest_neighbours(
@@ -380,13 +419,11 @@ def nearest_neighbours(
 
     limit = _checks.integer("limit", limit, at_least=1)
     space = make_space(X, X_val, metric)
-    wanted = min(limit, _others(space))
-    found = np.empty((space.n_validation, wanted), np.uint32)
-    distances = np.empty((space.n_validation, wanted))
 
-    def write(block: Nearest) -> None:
-        found[block.rows] = block.order
-        distances[block.rows] = block.distances
+    def compute(block: Nearest) -> tuple[NDArray[Any], ...]:
+        return block.order.copy(), block.distances.astype(np.float64)
 
-    collect(space, NearestDistances(wanted), write, Run(n_jobs, memory, progress))
-    return found, distances
+    near, distances = collect(
+        space, NearestDistances(min(limit, _others(space))), compute, Run(n_jobs, memory, progress)
+    )
+    return near, distances

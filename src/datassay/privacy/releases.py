@@ -586,14 +586,17 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
         reach = 1.0 if angle >= math.pi else min(1.0, slack - math.cos(angle))
     else:  # squares of very small differences vanish
         reach = 2 * tau * (1 + slack) + 4 * math.sqrt(float(np.finfo(points.dtype).tiny))
-    seen = np.empty(len(points), np.int64)
 
-    def write(block: Within) -> None:
-        seen[block.rows] = block.inside.sum(axis=1)
+    def compute(block: Within) -> tuple[NDArray[Any]]:
+        return (block.inside.sum(axis=1),)
 
-    quiet = Run(run.n_jobs, run.memory, None)
-    collect(make_space(points, points, metric), WithinThreshold(float(reach)), write, quiet)
+    (seen,) = collect(make_space(points, points, metric), WithinThreshold(float(reach)), compute, _here(run, None))
     return int(seen.max())
+
+
+def _here(run: Run, progress: Progress) -> Run:
+    """The same run, by threads of this process: noise and the coins of samples are secret, and stay in it."""
+    return Run(run.n_jobs, run.memory, progress, here=True)
 
 
 def _evaluate(
@@ -628,7 +631,7 @@ def _evaluate(
         joining, counted = worths(released[rows], game.weights[rows], n_classes)
         kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
 
-    return game.mean(accumulate(game.space, WithinThreshold(tau), add, game.run))
+    return game.mean(accumulate(game.space, WithinThreshold(tau), add, _here(game.run, game.run.progress)))
 
 
 def _told(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
@@ -745,7 +748,7 @@ def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
                     )  # fmt: skip
                     wanted *= 2
 
-    return accumulate(game.space, FullRanking(), add, game.run)
+    return accumulate(game.space, FullRanking(), add, _here(game.run, game.run.progress))
 
 
 def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
-from datassay.neighbors import DEFAULT_MEMORY, NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
+from datassay.neighbors import NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Fact, as_facts, save_columns
 
 ReleaseKind = Literal["histogram", "paper"]
@@ -97,7 +97,7 @@ class NoisyCounts:
             targets = codes[len(labels) :][block.rows]
             kernels.add_worths(block.inside, codes[: len(labels)], targets, worth[block.rows], total)
 
-        total = accumulate(space, WithinThreshold(self.tau), add, Run(1, DEFAULT_MEMORY, None))
+        total = accumulate(space, WithinThreshold(self.tau), add, Run(1, here=True))
         return np.asarray(total / self.weights.sum())
 
     def to_dict(self) -> dict[str, object]:

@@ -1,12 +1,13 @@
 """What the k-NN values share: checked inputs, the neighbour space, validation weights, and sums by class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.data import FittedOn, Inputs, as_labels, prepare
@@ -44,6 +45,15 @@ class Game:
     n_classes: int
     run: Run
     told: dict[str, Parameter]
+    folder: object = None
+
+    def keeping(self, method: str, parameters: dict[str, Parameter]) -> "Game":
+        """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
+        if self.folder is None:
+            return self
+        data = digest(self.space, self.inputs.codes, self.inputs.codes_val, self.weights)
+        checkpoint = Checkpoint(self.folder, method, parameters | self.told, data)
+        return replace(self, run=replace(self.run, checkpoint=checkpoint))
 
     @property
     def excludes_self(self) -> bool:
@@ -110,6 +120,8 @@ def make_game(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: object | None = None,
     fitted_on: FittedOn = "training",
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
@@ -128,7 +140,7 @@ def make_game(
         "weights": weights if isinstance(weights, str) else (None if weights is None else "given"),
     }
     checked = _check_weights(weights, inputs.labels_val)
-    return Game(inputs, space, checked, n_classes, Run(n_jobs, memory, progress), told)
+    return Game(inputs, space, checked, n_classes, Run(n_jobs, memory, progress, client), told, checkpoint)
 
 
 def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:

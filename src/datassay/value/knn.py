@@ -13,6 +13,7 @@ serves both with the same bound.
 """
 
 import math
+import os
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,8 @@ def knn_shapley(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Exact Shapley value of every training record for a k-NN classifier.
 
@@ -110,6 +113,12 @@ def knn_shapley(
         Ids of the training records; 0, 1, … or the frame's index or the table's ids if left out.
     n_jobs, memory, progress
         Threads (all cores), bytes for blocks, and a callback or True for a bar. They cannot change the values.
+    client
+        A ``dask.distributed.Client``: blocks are run by its cluster, where ``memory`` is for each thread of a worker.
+        So they are within ``joblib.parallel_config(backend="dask")``; other backends of joblib serve as well.
+    checkpoint
+        A folder in which finished blocks are kept. A run that was stopped, or killed, goes on from there when it is
+        called again, to the same bits; a folder of other data or parameters is refused.
 
     Returns
     -------
@@ -133,15 +142,15 @@ def knn_shapley(
     _checks.choice("utility", utility, UTILITIES)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
     )  # fmt: skip
     n = game.n_players
     used = min(k, n) if utility == "soft" else k  # erratum 1
     limit, error = _truncation(n, used, tolerance)
-    total = shapley_total(game, used, limit)
+    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
+    total = shapley_total(game.keeping("knn_shapley", told), used, limit)
     if utility == "soft":
         total += game.by_class(*_soft_shift(game, used))
-    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     return game.result(game.mean(total), "knn_shapley", told, approximate(limit, error), error)
 
 
@@ -153,12 +162,12 @@ def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.fl
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
 
+    codes, codes_val, weights = game.inputs.codes, game.inputs.codes_val, game.weights
+
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
 
-        kernels.add_shapley(
-            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], step, total
-        )
+        kernels.add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
 
     return accumulate(game.space, FullRanking() if limit == n else NearestRanking(limit), add, game.run)
 
@@ -178,6 +187,8 @@ def knn_loo(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Leave-one-out value for a k-NN classifier: what the whole training set loses without the record.
 
@@ -192,23 +203,19 @@ def knn_loo(
     _checks.choice("utility", utility, UTILITIES)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
     )  # fmt: skip
     n = game.n_players
     if n > k:
+        codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
         def add(block: Ranked, total: NDArray[np.float64]) -> None:
             from datassay.value import kernels
 
-            kernels.add_leave_one_out(
-                block.order,
-                game.inputs.codes,
-                game.inputs.codes_val[block.rows],
-                game.weights[block.rows],
-                total,
-            )
+            kernels.add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
 
-        total = accumulate(game.space, NearestRanking(k + 1), add, game.run)
+        run = game.keeping("knn_loo", {"k": k, "utility": utility}).run
+        total = accumulate(game.space, NearestRanking(k + 1), add, run)
     elif utility == "fraction":
         total = game.by_class(1.0 / k)
     elif n == 1:
@@ -257,6 +264,8 @@ def knn_banzhaf(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Exact Banzhaf value of every training record for a k-NN classifier (``fraction`` utility).
 
@@ -283,6 +292,8 @@ def knn_banzhaf(
         n_jobs=n_jobs,
         memory=memory,
         progress=progress,
+        client=client,
+        checkpoint=checkpoint,
     )
     n = game.n_players
     chances = banzhaf_chances(k, n)
@@ -291,18 +302,16 @@ def knn_banzhaf(
         limit = banzhaf_ranks(k, len(chances), _checks.number("tolerance", tolerance, above=0))
         if limit < len(chances):
             chances, error = chances[:limit], chance_of_fewer(limit - 1, k) / k
+    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
 
-        kernels.add_banzhaf(
-            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], chances, k,
-            total,
-        )  # fmt: skip
+        kernels.add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
 
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
-    total += game.by_class(chance_of_fewer(n - 1, k) / k)
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
+    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("knn_banzhaf", told).run)
+    total += game.by_class(chance_of_fewer(n - 1, k) / k)
     return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
 
@@ -331,6 +340,8 @@ def self_shapley(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Shapley value of each record for predicting itself: high where nobody else could vouch for it.
 
@@ -355,25 +366,29 @@ def self_shapley(
         n_jobs=n_jobs,
         memory=memory,
         progress=progress,
+        client=client,
+        checkpoint=checkpoint,
     )
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
     limit, error = _truncation(n, used, tolerance)
     ranks = np.arange(2.0, max(limit, 2) + 1)
     drop = 1.0 / (ranks * (ranks - 1.0))
-    values = np.empty(n)
+    codes = game.inputs.codes
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
         from datassay.value import kernels
 
-        codes = game.inputs.codes
-        kernels.write_self_shapley(block.order, codes, codes[block.rows], used, drop, values[block.rows])
+        found = np.empty(len(block.order))
+        kernels.write_self_shapley(block.order, codes, codes[block.rows], used, drop, found)
+        return (found,)
 
-    collect(game.space, FullRanking() if limit == n else NearestRanking(max(1, limit - 1)), write, game.run)
+    view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
+    game.told["validation"] = "itself"
+    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
+    (values,) = collect(game.space, view, compute, game.keeping("self_shapley", told).run)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)
         values += per_match * (1.0 - sizes / n) - 1.0 / (game.n_classes * n)
-    game.told["validation"] = "itself"
-    told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     return game.result(values, "self_shapley", told, approximate(limit, error), error)

@@ -246,6 +246,8 @@ class Design:
         ids: object | None = None,
         n_jobs: int | None = None,
         progress: Progress = None,
+        client: object | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Estimate:
         """What new records would be worth to those of X, the players of this design: each as if it came alone.
 
@@ -280,7 +282,8 @@ class Design:
             raise InputError(f"the design is for {self.n:,} players, and there are {int(owners.max()) + 1:,}")
         new = len(newcomers.labels)
         confidence = _checks.number("confidence", confidence, above=0, below=1)
-        rules = Rules(confidence=confidence, seed=self.seed, n_jobs=n_jobs, cache=cache, progress=progress)
+        rules = Rules(confidence=confidence, seed=self.seed, n_jobs=n_jobs, cache=cache, progress=progress,
+                      client=client, checkpoint=checkpoint)  # fmt: skip
         game = make_model_game(
             model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
             np.asarray(inputs.points_val), inputs.labels_val, scoring=scoring,
@@ -453,6 +456,8 @@ def layered_shapley(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> "LayeredValues":
     """Layered Shapley values: within ``alpha`` of the Shapley values but for a chance of ``beta`` each.
 
@@ -486,6 +491,7 @@ def layered_shapley(
     rules = Rules(
         confidence=_checks.number("confidence", confidence, above=0, below=1),
         seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress,
+        client=client, checkpoint=checkpoint,
     )  # fmt: skip
     if design is not None and not isinstance(design, Design):
         raise UsageError(f"design must be what layered_design returns, got {type(design).__name__}")
@@ -572,7 +578,7 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
     With ``newcomers``, the last so many players are in no coalition, and they are the ones valued.
     """
     n = design.n
-    run = Run(game, rules, "model fits")
+    run = Run(game, rules, "layered_shapley", "model fits")
     joining: list[Ints] = [
         np.arange(n, n + newcomers) if newcomers else np.flatnonzero(~mask_of(members, n)) for members in design.members
     ]

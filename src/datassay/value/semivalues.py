@@ -7,6 +7,7 @@ coalition takes a model fit, so coalitions are sampled: in orders along which th
 """
 
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, UsageError
+from datassay._checkpoint import Checkpoint
+from datassay._errors import InputError, LostError, UsageError
 from datassay._work import Bar, Progress, chunks
 from datassay.results import Parameter
 from datassay.value.coalitions import (
@@ -32,7 +34,7 @@ from datassay.value.coalitions import (
     make_model_game,
 )
 from datassay.value.estimate import Estimate
-from datassay.value.workers import UtilityCache, WorkerLostError, evaluate
+from datassay.value.workers import UtilityCache, WorkerLostError, check_known, evaluate
 
 Floats = NDArray[np.float64]
 Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
@@ -57,6 +59,8 @@ class Rules:
     cache: object | None = None
     progress: Progress = None
     by_default: bool = False
+    client: object | None = None
+    checkpoint: object | None = None
 
 
 def _rules(
@@ -69,6 +73,8 @@ def _rules(
     cache: object | None,
     progress: Progress,
     default: int = DEFAULT_COALITIONS,
+    client: object | None = None,
+    checkpoint: object | None = None,
 ) -> Rules:
     if max_coalitions is not None:
         max_coalitions = _checks.integer("max_coalitions", max_coalitions, at_least=1)
@@ -89,6 +95,8 @@ def _rules(
         cache,
         progress,
         by_default,
+        client,
+        checkpoint,
     )
 
 
@@ -98,6 +106,7 @@ class Run:
 
     game: ModelGame
     rules: Rules
+    method: str
     what: str = "coalitions"
     coalitions: int = 0
     fits: int = 0
@@ -110,14 +119,23 @@ class Run:
     _next: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.rules.cache is not None:
+        if self.rules.checkpoint is not None:
+            if self.rules.cache is not None:
+                raise UsageError("a checkpoint has a cache of its own: leave out one of cache and checkpoint")
+            check_known(self.game)
+            told: dict[str, Parameter] = {"seed": self.rules.seed, **self.game.told}
+            checkpoint = Checkpoint(self.rules.checkpoint, self.method, told, self.game.fingerprint)
+            self.cache = UtilityCache(checkpoint.folder / "utilities.sqlite", self.game)
+        elif self.rules.cache is not None:
             self.cache = UtilityCache(self.rules.cache, self.game)
 
     def answers(self, tasks: Iterator[Task], total: int | None) -> Iterator[Answer]:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
         rules = self.rules
         bar = Bar(rules.progress, total or 0, self.what)
-        stream = evaluate(self.game, tasks, n_jobs=rules.n_jobs, cache=self.cache, seconds=rules.max_seconds)
+        stream = evaluate(
+            self.game, tasks, n_jobs=rules.n_jobs, client=rules.client, cache=self.cache, seconds=rules.max_seconds
+        )
         with bar as report:
             try:
                 for answer in stream:
@@ -133,6 +151,11 @@ class Run:
             except WorkerLostError as error:
                 self.stopped = "workers"
                 self.message = str(error)
+            except LostError as error:
+                kept = "with cache=FILE or checkpoint=FOLDER a next run could go on from there"
+                if self.cache is not None:
+                    kept = f"{self.coalitions:,} {self.what} are kept: run it again, and it goes on from there"
+                raise type(error)(f"{error}. {kept[0].upper()}{kept[1:]}") from None
             finally:
                 stream.close()  # type: ignore[attr-defined]
                 if self.cache is not None:
@@ -343,6 +366,8 @@ def data_shapley(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Estimate:
     """Data Shapley: the mean, over orders in which the records join, of what a record adds to the model's score.
 
@@ -386,6 +411,10 @@ def data_shapley(
         A file in which utilities are kept by coalition; a run that was cut short goes on from it.
     n_jobs, progress
         Workers (all cores if left out) and a progress bar.
+    client
+        A ``dask.distributed.Client``, whose cluster fits the models: see :func:`datassay.knn_shapley`.
+    checkpoint
+        A folder with a cache for this calculation alone: other data, models or seeds are refused.
 
     ^C ends the run and returns the values so far, with a note.
 
@@ -404,7 +433,8 @@ def data_shapley(
     >>> bool(abs(values.values.sum() - total) < 1e-9)  # every order shares out the whole
     True
     """
-    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress,
+                   client=client, checkpoint=checkpoint)  # fmt: skip
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
         seed=rules.seed, ids=ids,
@@ -438,6 +468,8 @@ def beta_shapley(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Estimate:
     """Beta(α, β) Shapley: Data Shapley with sizes of coalitions weighed by a beta-binomial distribution.
 
@@ -461,7 +493,8 @@ def beta_shapley(
     from scipy.stats import betabinom
 
     alpha, beta = _checks.number("alpha", alpha, above=0), _checks.number("beta", beta, above=0)
-    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress,
+                   client=client, checkpoint=checkpoint)  # fmt: skip
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
         seed=rules.seed, ids=ids,
@@ -504,7 +537,7 @@ def _by_orders(
         )
     told = told | {"sampling": sampling, "truncation": truncation, "max_coalitions": limit}
     rules = replace(rules, max_coalitions=limit)
-    run = Run(game, rules)
+    run = Run(game, rules, method)
     nobody = np.zeros(n, np.bool_)
     known = limit if truncation is None else None
     draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
@@ -586,7 +619,7 @@ def _enumerated(game: ModelGame, method: str, rules: Rules, chance: Floats, told
             f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
             f"{LARGEST_ENUMERATION} players"
         )
-    run = Run(game, rules)
+    run = Run(game, rules, method)
     codes = np.arange(2**n)
     players = np.arange(n)
 
@@ -634,6 +667,8 @@ def data_banzhaf(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Estimate:
     """Data Banzhaf: the mean, over all coalitions of the others, of what a record adds to the model's score.
 
@@ -654,7 +689,8 @@ def data_banzhaf(
     >>> len(values), values.coalitions
     (100, 500)
     """
-    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress)
+    rules = _rules(max_coalitions, max_seconds, max_width, confidence, seed, n_jobs, cache, progress,
+                   client=client, checkpoint=checkpoint)  # fmt: skip
     _checks.choice("sampling", sampling, ("auto", "plain", "exact"))
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
@@ -664,7 +700,7 @@ def data_banzhaf(
     if sampling == "exact" or (sampling == "auto" and _is_small(n, rules)):
         halves = np.array([math.comb(n - 1, k) * 0.5 ** (n - 1) for k in range(n)])
         return _enumerated(game, "data_banzhaf", rules, halves, {})
-    run, limit, at_once = Run(game, rules), rules.max_coalitions, 32
+    run, limit, at_once = Run(game, rules, "data_banzhaf"), rules.max_coalitions, 32
 
     def members(draw: int) -> NDArray[np.bool_]:
         here = at_once if limit is None else min(at_once, limit - draw * at_once)
@@ -746,6 +782,8 @@ def leave_one_out(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Estimate:
     """Leave-one-out values: what the model's score loses without a record, v(D) − v(D∖i). Exact; n fits.
 
@@ -764,13 +802,14 @@ def leave_one_out(
     >>> da.leave_one_out(LogisticRegression(), train, X_val=validation, n_jobs=1).coalitions
     50
     """
-    rules = Rules(seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress)
+    rules = Rules(seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress,
+                  client=client, checkpoint=checkpoint)  # fmt: skip
     game = make_model_game(
         model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
         seed=rules.seed, ids=ids,
     )  # fmt: skip
     n = game.n_players
-    run = Run(game, rules)
+    run = Run(game, rules, "leave_one_out")
 
     def without(part: range) -> NDArray[np.bool_]:
         members = np.ones((len(part), n), np.bool_)
@@ -802,6 +841,7 @@ def data_oob(
     ids: object | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
+    client: object | None = None,
 ) -> Estimate:
     """Out-of-bag values: how often models fitted to samples without a record predict it right. No validation set.
 
@@ -832,7 +872,8 @@ def data_oob(
     """
     if max_bags is not None:
         max_bags = _checks.integer("max_bags", max_bags, at_least=1)
-    rules = _rules(max_bags, max_seconds, max_width, confidence, seed, n_jobs, None, progress, default=1000)
+    rules = _rules(max_bags, max_seconds, max_width, confidence, seed, n_jobs, None, progress, default=1000,
+                   client=client)  # fmt: skip
     game = make_model_game(
         model, X, y, X, y, scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False,
         seed=rules.seed, ids=ids,
@@ -844,7 +885,7 @@ def data_oob(
     by_owner = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=n))
     sizes = np.diff(ends, prepend=0)
-    run = Run(game, rules, "bags")
+    run = Run(game, rules, "data_oob", "bags")
     limit = rules.max_coalitions
 
     def bag(draw: int) -> Task:

@@ -5,6 +5,8 @@ how many of them match, two numbers for each validation point. That makes it fas
 Reference: Wang et al. 2023 (TKNN-Shapley).
 """
 
+import os
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,8 @@ def tknn_shapley(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Exact Shapley value of every training record for a threshold-neighbour classifier.
 
@@ -48,19 +52,19 @@ def tknn_shapley(
     tau = _checks.number("tau", tau)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
     )  # fmt: skip
-    sums = harmonic(game.n_players)
+    sums, classes = harmonic(game.n_players), game.n_classes
+    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Within, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
 
         kernels.add_threshold_shapley(
-            block.inside, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], sums,
-            game.n_classes, total,
-        )  # fmt: skip
+            block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
+        )
 
-    total = accumulate(game.space, WithinThreshold(tau), add, game.run)
+    total = accumulate(game.space, WithinThreshold(tau), add, game.keeping("tknn_shapley", {"tau": tau}).run)
     alone = (
         ()
         if total.any() or game.n_classes == 1

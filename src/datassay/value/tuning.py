@@ -97,17 +97,16 @@ def tune_k(
         raise UsageError("candidates is empty; give at least one k")
     ks = np.unique([_checks.integer("candidates", k, at_least=1) for k in chosen])
     depth = min(int(ks.max()), game.n_players)
-    correct = np.empty((game.space.n_validation, depth), bool)
+    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.bool_]]:
         from datassay.value import kernels
 
-        kernels.write_votes(
-            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], len(game.inputs.classes),
-            correct[block.rows],
-        )  # fmt: skip
+        found = np.empty((len(block.order), depth), np.bool_)
+        kernels.write_votes(block.order, codes, codes_val[block.rows], classes, found)
+        return (found,)
 
-    collect(game.space, NearestRanking(depth), write, game.run)
+    (correct,) = collect(game.space, NearestRanking(depth), compute, game.run)
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
     return Tuning("k", ks, scores, int(ks[scores.argmax()]))
@@ -150,17 +149,16 @@ def tune_tau(
     if len(taus) == 0:
         raise UsageError("candidates is empty; give at least one tau")
     thresholds = np.array([space.threshold(float(tau)) for tau in taus])
-    score = np.empty((space.n_validation, len(taus)))
+    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
 
-    def write(block: Distances) -> None:
+    def compute(block: Distances) -> tuple[NDArray[np.float64]]:
         from datassay.value import kernels
 
-        kernels.write_threshold_votes(
-            block.filled, thresholds, game.inputs.codes, game.inputs.codes_val[block.rows], len(game.inputs.classes),
-            score[block.rows],
-        )  # fmt: skip
+        found = np.empty((len(block.filled), len(thresholds)))
+        kernels.write_threshold_votes(block.filled, thresholds, codes, codes_val[block.rows], classes, found)
+        return (found,)
 
-    collect(space, EveryDistance(), write, game.run)
+    (score,) = collect(space, EveryDistance(), compute, game.run)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
     return Tuning("tau", taus, scores, float(taus[best]))

@@ -10,6 +10,7 @@ References: the thesis, chapter 2, and its earlier text; corrected by SPEC, erra
 """
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -65,12 +66,14 @@ def waka(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """Wasserstein k-NN attribution of every training record, the mean over validation points.
 
     Parameters
     ----------
-    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress
+    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress, client, checkpoint
         As in :func:`datassay.knn_shapley`; with k or fewer records nobody is displaced, and values are 0.
     variant
         ``"signed"``: the distance W₁ that a record moves the loss, positive where its label matches. ``"removal"``:
@@ -93,8 +96,9 @@ def waka(
     _checks.choice("variant", variant, VARIANTS)
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
     game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress
-    )
+        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress,
+        client=client, checkpoint=checkpoint,
+    )  # fmt: skip
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
     most = [k - 1, k - 1]
@@ -102,19 +106,17 @@ def waka(
         most[0] = math.ceil(k * tau - 1 - 1e-9) - 1
     elif variant == "addition":  # the loss before the move, v/k, is at most τ
         most[1] = math.floor(k * tau + 1e-9)
+    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.value import kernels
 
-        kernels.add_waka(
-            block.order, game.inputs.codes, game.inputs.codes_val[block.rows], game.weights[block.rows], chances, k,
-            most[0], most[1], total,
-        )  # fmt: skip
+        kernels.add_waka(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, *most, total)
 
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.run)
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
+    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("waka", told).run)
     notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
     return game.result(game.mean(total), "waka", told, notes, error)
 
@@ -130,6 +132,8 @@ def self_waka(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    client: object | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Values:
     """How far each record moves the loss of predicting itself: high where its presence shows the most.
 
@@ -143,20 +147,24 @@ def self_waka(
     [0.125, 0.125, 0.375]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    game = make_game(
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, client=client,
+        checkpoint=checkpoint,
+    )  # fmt: skip
     chances, error = rank_chances(k, game.space.n_train, tolerance)
-    values = np.empty(game.space.n_train)
+    codes = game.inputs.codes
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
         from datassay.value import kernels
 
-        kernels.write_self_waka(
-            block.order, game.inputs.codes, game.inputs.codes[block.rows], chances, k, values[block.rows]
-        )
+        found = np.empty(len(block.order))
+        kernels.write_self_waka(block.order, codes, codes[block.rows], chances, k, found)
+        return (found,)
 
-    collect(game.space, NearestRanking(max(1, len(chances) - 1)), write, game.run)
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
+    run = game.keeping("self_waka", told).run
+    (values,) = collect(game.space, NearestRanking(max(1, len(chances) - 1)), compute, run)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
@@ -199,18 +207,18 @@ def waka_influence(
     each = None if tolerance is None else _checks.number("tolerance", tolerance, above=0) / terms
     chances, error = rank_chances(k, n, each)
     error = None if error is None else terms * error
-    values = np.zeros(n)
+    codes = game.inputs.codes
 
-    def write(block: Ranked) -> None:
+    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
         from datassay.value import kernels
 
-        kernels.write_waka_influence(
-            block.order, game.inputs.codes, game.inputs.codes[block.rows], gone, chances, k, exact, values[block.rows]
-        )
+        found = np.zeros(len(block.order))
+        kernels.write_waka_influence(block.order, codes, codes[block.rows], gone, chances, k, exact, found)
+        return (found,)
 
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
-    collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), write, game.run)
+    (values,) = collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), compute, game.run)
     return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
 
 

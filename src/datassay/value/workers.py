@@ -4,29 +4,37 @@ Our own solver works in threads; other models in processes that map the data int
 call. Answers come in the order of the tasks, whoever found them. What is found is kept on disk by coalition, if asked.
 """
 
+import copy
 import math
 import os
-import pickle
-import shutil
-import signal
 import sqlite3
-import tempfile
+import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from datassay._errors import InputError, UsageError
-from datassay._work import thread_count
-from datassay.value.coalitions import Answer, Bools, Evaluator, Floats, ModelGame, Task, first_line
+from datassay._elsewhere import Cluster, Crew, Processes, Promise, WorkerLostError
+from datassay._errors import CheckpointError, InputError, UsageError
+from datassay._work import workers
+from datassay.value.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
+
+__all__ = ["UtilityCache", "WorkerLostError", "check_known", "evaluate"]
+
+
+def check_known(game: ModelGame) -> None:
+    """Refuse to keep utilities of a model that cannot be told from another."""
+    if not game.fingerprint:
+        raise UsageError(
+            "no cache can be kept of this model or scoring: what it holds (a generator, a file, a lock) cannot be told "
+            "from what another one holds"
+        )
 
 
 class UtilityCache:
@@ -39,11 +47,7 @@ class UtilityCache:
     def __init__(self, path: object, game: ModelGame) -> None:
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"cache must be the name of a file, got {path!r}")
-        if not game.fingerprint:
-            raise UsageError(
-                "no cache can be kept of this model or scoring: what it holds (a generator, a file, a lock) cannot be "
-                "told from what another one holds"
-            )
+        check_known(game)
         self._path, self._game = Path(path), game.fingerprint
         if not self._path.absolute().parent.is_dir():
             raise UsageError(f"the folder {str(self._path.parent)!r} of the cache does not exist")
@@ -121,22 +125,21 @@ class UtilityCache:
         new = dict(zip(keys, answer.utilities.tolist(), strict=True))
         self._known.update(new)
         rows = [(self._game, key, None if math.isnan(value) else value) for key, value in new.items()]
-        with self._connection as connection:
-            connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
-            if answer.message:
-                self._reason = self._reason or answer.message
-                connection.execute("INSERT OR IGNORE INTO reasons VALUES (?, ?)", (self._game, answer.message))
+        try:
+            with self._connection as connection:
+                connection.executemany("INSERT OR IGNORE INTO utilities VALUES (?, ?, ?)", rows)
+                if answer.message:
+                    self._reason = self._reason or answer.message
+                    connection.execute("INSERT OR IGNORE INTO reasons VALUES (?, ?)", (self._game, answer.message))
+        except sqlite3.OperationalError as error:
+            raise CheckpointError(
+                f"{str(self._path)!r} cannot be written ({error}); what was kept there before is whole: make room, run "
+                "it again, and it goes on from there"
+            ) from None
 
 
 def _key(members: Bools) -> bytes:
     return blake2b(np.packbits(members).tobytes(), digest_size=16).digest()
-
-
-MOST_LOSSES = 3
-
-
-class WorkerLostError(InputError):
-    """Workers died again and again, most likely for lack of memory."""
 
 
 def evaluate(
@@ -144,26 +147,28 @@ def evaluate(
     tasks: Iterable[Task],
     *,
     n_jobs: int | None,
+    client: object = None,
     cache: UtilityCache | None = None,
     seconds: float | None = None,
 ) -> Iterator[Answer]:
     """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
 
-    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads. Ends
-    early when the seconds, counted from when the workers are there, are over.
+    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads; both
+    on a cluster, where there is one. Ends early when the seconds, counted from when the workers are there, are over.
     """
-    jobs = thread_count(n_jobs)
-    runner: _Runner
-    if jobs == 1:
+    by = workers(n_jobs, client)
+    runner: Crew
+    if by.kind == "dask":
+        runner = Cluster(_Anywhere(game.evaluator), by.client)
+    elif by.count == 1:
         runner = _Here(game.evaluator)
     elif game.evaluator.threads:
-        runner = _Threads(game.evaluator, jobs)
+        runner = _Threads(game.evaluator, by.count)
     else:
-        runner = _Processes(game.evaluator, jobs)
+        runner = Processes(game.evaluator.run, by.count, what="the model or the scoring")
     deadline = None if seconds is None else time.time() + seconds
     # What was asked, what of it is being done, and the answer or the promise of one.
-    waiting: deque[tuple[Task, Task, Answer | Future[Any]]] = deque()
-    ahead = 1 if jobs == 1 else 2 * jobs
+    waiting: deque[tuple[Task, Task, Answer | Promise]] = deque()
 
     def oldest() -> Answer | None:
         asked, task, found = waiting[0]
@@ -195,7 +200,7 @@ def evaluate(
             if known is not None and known.failures and game.evaluator.on_failure == "raise":
                 raise InputError(f"the model cannot be fitted to a coalition: {known.message}")
             waiting.append((task, left, known if known is not None else runner.submit(left, deadline)))
-            while len(waiting) >= ahead:
+            while len(waiting) >= (1 if isinstance(runner, _Here) else 2 * runner.count()):
                 answer = oldest()
                 if answer is None:
                     return
@@ -210,14 +215,6 @@ def evaluate(
         raise
     else:
         runner.close(at_once=False)
-
-
-class _Runner(Protocol):
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]": ...
-
-    def renew(self) -> None: ...
-
-    def close(self, at_once: bool) -> None: ...
 
 
 class _Here:
@@ -236,6 +233,9 @@ class _Here:
             future.set_result(self._evaluator.run(task, deadline))
         return future
 
+    def count(self) -> int:
+        return 1
+
     def renew(self) -> None:
         raise AssertionError("there are no workers to lose")
 
@@ -245,11 +245,14 @@ class _Here:
 
 class _Threads:
     def __init__(self, evaluator: Evaluator, jobs: int) -> None:
-        self._evaluator = evaluator
+        self._evaluator, self._jobs = evaluator, jobs
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="datassay")
 
     def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
         return self._pool.submit(self._evaluator.run, task, deadline)
+
+    def count(self) -> int:
+        return self._jobs
 
     def renew(self) -> None:
         raise AssertionError("threads do not die by themselves")
@@ -258,102 +261,27 @@ class _Threads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Processes:
-    """Workers that stay from call to call; the data are mapped into their memory, and no task carries them."""
+class _Anywhere:
+    """An evaluator among the threads of a worker, which share what they are sent: each has a model of its own."""
 
-    def __init__(self, evaluator: Evaluator, jobs: int) -> None:
-        import cloudpickle  # carries models defined in a notebook, which pickle does not
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._own = threading.local()
 
-        self._jobs, self._losses = jobs, 0
-        rest = dict(vars(evaluator))
-        arrays = {n: a for n, a in rest.items() if isinstance(a, np.ndarray) and a.dtype != object}
-        rest = {name: part for name, part in rest.items() if name not in arrays}
-        try:
-            packed = cloudpickle.dumps((type(evaluator), rest, list(arrays)))
-        except Exception as error:
-            raise UsageError(
-                f"the model or the scoring cannot be sent to workers ({first_line(error)}); n_jobs=1 needs none"
-            ) from None
-        self._futures: list[Future[Any]] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="datassay-"))
-        try:
-            for name, array in arrays.items():
-                np.save(self._folder / f"{name}.npy", array)
-            (self._folder / "rest").write_bytes(packed)
-            self._pool = self._start()
-            self._wait()
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+    def __reduce__(self) -> tuple[type["_Anywhere"], tuple[Evaluator]]:
+        return _Anywhere, (self._evaluator,)
 
-    def _start(self) -> Any:
-        from joblib.externals.loky import get_reusable_executor
+    def __call__(self, task: Task, deadline: float | None) -> Answer | None:
+        """Run by a worker."""
+        from threadpoolctl import ThreadpoolController
 
-        return get_reusable_executor(
-            self._jobs,
-            timeout=300,
-            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )
-
-    def _wait(self) -> None:
-        """Until a worker is there. Those of an earlier call may just have gone, and nobody has noticed yet."""
-        while True:
-            try:
-                self._pool.submit(_ready).result()
-                return
-            except BrokenExecutor:
-                self.renew()
-
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
-            try:
-                future: Future[Any] = self._pool.submit(_in_worker, str(self._folder), task, deadline)
-            except BrokenExecutor:
-                self.renew()
-                future = self._pool.submit(_in_worker, str(self._folder), task, deadline)
-        self._futures = [f for f in self._futures if not f.done()] + [future]
-        return future
-
-    def renew(self) -> None:
-        """Replace workers of which one died."""
-        self._losses += 1
-        if self._losses > MOST_LOSSES:
-            raise WorkerLostError(
-                f"workers died {self._losses} times, most likely for lack of memory; with n_jobs=1 the model is fitted "
-                "here, and what goes wrong is seen"
-            )
-        self._pool = self._start()
-
-    def close(self, at_once: bool) -> None:
-        if at_once:  # interrupted: whatever they are doing, nobody waits for it. loky finds them gone, and cleans up
-            self._pool.shutdown(wait=False)
-            for worker in list(getattr(self._pool, "_processes", {}).values()):
-                with suppress(ProcessLookupError, TypeError):
-                    os.kill(worker.pid, signal.SIGKILL)
-        else:
-            for future in self._futures:
-                future.cancel()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _ready() -> None:
-    """Run by a worker when it has started."""
-
-
-_in_this_worker: dict[str, Evaluator] = {}
-
-
-def _in_worker(folder: str, task: Task, deadline: float | None) -> Answer | None:
-    """Run by a worker: the evaluator is put together from the folder once, its arrays mapped, not read."""
-    if folder not in _in_this_worker:
-        with suppress(ValueError):  # ^C is for the one who asked; workers are told by them
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        kind, rest, arrays = pickle.loads((Path(folder) / "rest").read_bytes())
-        evaluator = kind.__new__(kind)
-        vars(evaluator).update(rest)
-        for name in arrays:
-            vars(evaluator)[name] = np.asarray(np.load(Path(folder) / f"{name}.npy", mmap_mode="r"))
-        _in_this_worker.clear()
-        _in_this_worker[folder] = evaluator
-    return _in_this_worker[folder].run(task, deadline)
+        own = self._own.__dict__
+        if not own:
+            evaluator = copy.copy(self._evaluator)
+            if isinstance(evaluator, FittedModels):
+                evaluator.model = copy.deepcopy(evaluator.model)
+            own |= {"evaluator": evaluator, "controller": ThreadpoolController()}
+        # One thread for BLAS, as everywhere: another number of them may round another way.
+        with own["controller"].limit(limits=1, user_api="blas"):
+            found: Answer | None = own["evaluator"].run(task, deadline)
+        return found

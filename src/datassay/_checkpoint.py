@@ -1,0 +1,251 @@
+"""Stop and resume: what a long run has done is kept in a folder, and the next run that is given it goes on from there.
+
+A file is written under another name, brought to the disk, and only then given its own: at whatever moment a run is
+killed, every file is whole. Work is done and kept in order, so what is there is a beginning, and a run that goes on
+ends with the same bits as one that was never stopped. A folder belongs to one calculation: its data, method and
+parameters, and the version of datassay; any other is refused.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
+from datassay._version import __version__
+
+Arrays = tuple[NDArray[Any], ...]
+Plain = str | int | float | bool | None
+
+EVERY: Final = 1.0  # seconds between two files, at least
+SHARE: Final = 0.05  # of the time may go into writing them
+SLACK: Final = 0.01  # of the time so far may be lost, so that a long run does not end as ten thousand files
+
+
+def digest(*parts: object) -> str:
+    """A digest of arrays, dataclasses and plain values by content.
+
+    >>> digest(np.arange(3)) == digest(np.array([0, 1, 2])), digest(np.arange(3)) == digest(np.arange(3.0))
+    (True, False)
+    """
+    found = hashlib.sha256()
+
+    def put(part: object) -> None:
+        if isinstance(part, np.ndarray):
+            plain = np.ascontiguousarray(part if part.dtype != object else part.astype(np.str_))
+            found.update(f"[{plain.dtype.str}{plain.shape}".encode())
+            if plain.size:
+                found.update(plain.reshape(-1).view(np.uint8).data)
+        elif is_dataclass(part) and not isinstance(part, type):
+            found.update(f"<{type(part).__name__}".encode())
+            for one in fields(part):
+                put(one.name)
+                put(getattr(part, one.name))
+        elif isinstance(part, Mapping):
+            found.update(f"{{{len(part)}".encode())
+            for name, value in part.items():
+                put(name)
+                put(value)
+        elif isinstance(part, tuple | list):
+            found.update(f"({len(part)}".encode())
+            for value in part:
+                put(value)
+        else:
+            found.update(repr(part).encode())
+        found.update(b"|")
+
+    for part in parts:
+        put(part)
+    return found.hexdigest()
+
+
+class Checkpoint:
+    """The folder of one calculation. Its passes are kept one by one, in the order in which they come."""
+
+    def __init__(self, folder: object, method: str, parameters: Mapping[str, Plain], data: str) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise UsageError(f"checkpoint must be the name of a folder, got {folder!r}")
+        self.folder = Path(folder)
+        self._passes = 0
+        own = {
+            "datassay": {"kind": "checkpoint", "version": __version__},
+            "method": method,
+            "parameters": dict(sorted(parameters.items())),
+            "data": data,
+        }
+        own = json.loads(json.dumps(own))  # as it will be read
+        file = self.folder / "checkpoint.json"
+        there, others = None, []
+        try:
+            self.folder.mkdir(exist_ok=True)
+            if file.exists():
+                there = json.loads(file.read_text(encoding="utf-8"))
+                if there["datassay"]["kind"] != "checkpoint" or not {"method", "parameters", "data"} <= set(there):
+                    raise KeyError("kind")
+            else:
+                others = [one.name for one in self.folder.iterdir() if not one.name.startswith(".")]
+        except FileNotFoundError:
+            raise UsageError(
+                f"the folder {str(self.folder.parent)!r}, where the checkpoint would be, does not exist"
+            ) from None
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(f"checkpoint must be a folder, and {str(folder)!r} is a file") from None
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{str(file)!r} is not a checkpoint of datassay; give another folder") from None
+        except OSError as error:
+            raise UnavailableError(f"no checkpoint can be kept in {str(folder)!r}: {error.strerror}") from None
+        if there is not None:
+            self._refuse_others(there, own)
+            return
+        if others:
+            raise UsageError(
+                f"{str(folder)!r} holds {_checks.listed(sorted(others))} and no checkpoint; give a new folder"
+            )
+        self.write("checkpoint.json", lambda out: out.write(json.dumps(own, indent=1).encode()))
+
+    def _refuse_others(self, there: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+        say = f"the checkpoint in {str(self.folder)!r} is"
+        end = "; give another folder, or delete it to begin anew"
+        if there["method"] != own["method"]:
+            raise UsageError(f"{say} one of {there['method']}, not of {own['method']}{end}")
+        if there["datassay"]["version"] != own["datassay"]["version"]:
+            raise UsageError(
+                f"{say} one of datassay {there['datassay']['version']}, and this is {__version__}: bits may differ{end}"
+            )
+        names = sorted({*there["parameters"], *own["parameters"]})
+        other = [name for name in names if there["parameters"].get(name) != own["parameters"].get(name)]
+        if other:
+            told = ", ".join(
+                f"{name} was {there['parameters'].get(name)!r} and is {own['parameters'].get(name)!r}" for name in other
+            )
+            raise UsageError(f"{say} one of other parameters: {told}{end}")
+        if there["data"] != own["data"]:
+            raise UsageError(f"{say} one of other data: records, labels or weights differ{end}")
+
+    def write(self, name: str, fill: Any) -> None:
+        """Let ``fill`` write a file, which is there whole, or not at all."""
+        target = self.folder / name
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
+            try:
+                with os.fdopen(handle, "wb") as out:
+                    fill(out)
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.replace(temporary, target)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            self._settle()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise CheckpointError(
+                f"the checkpoint in {str(self.folder)!r} cannot be written ({why}); what was kept there before is "
+                "whole: make room, run it again, and it goes on from there"
+            ) from None
+
+    def _settle(self) -> None:
+        """Bring the new name to the disk, too; not every system can."""
+        with suppress(OSError):
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def begin(self, kind: Literal["sum", "rows"]) -> "Iterator[Kept]":
+        """The next pass, and what is kept of it; nobody else may write to the folder meanwhile."""
+        self._passes += 1
+        with self._alone():
+            yield Kept(self, f"{kind}-{self._passes}", whole=kind == "sum")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        with (self.folder / ".lock").open("wb") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UnavailableError(
+                    f"another process is writing to the checkpoint in {str(self.folder)!r}; wait for it to end"
+                ) from None
+            for left in self.folder.glob(".writing-*"):  # by one that was killed
+                left.unlink(missing_ok=True)
+            yield
+
+
+class Kept:
+    """What is kept of one pass: a beginning of its blocks. ``whole``: a sum, of which the latest is all there is."""
+
+    def __init__(self, checkpoint: Checkpoint, name: str, whole: bool) -> None:
+        self._checkpoint, self._name, self._whole = checkpoint, name, whole
+        self._started = self._saved = time.monotonic()
+        self._cost = 0.0
+        self.done = 0
+
+    @property
+    def folder(self) -> str:
+        """Where it is kept."""
+        return str(self._checkpoint.folder)
+
+    def load(self) -> Iterator[tuple[range, Arrays]]:
+        """What is there: blocks, and what was found of them."""
+        if self._whole:
+            file = self._checkpoint.folder / f"{self._name}.npz"
+            if file.exists():
+                yield self._read(file)
+            return
+        pieces: dict[int, tuple[int, Path]] = {}
+        for file in self._checkpoint.folder.glob(f"{self._name}-*.npz"):
+            first, stop = map(int, file.stem.split("-")[-2:])
+            pieces[first] = max(pieces.get(first, (0, file)), (stop, file))
+        while self.done in pieces:
+            yield self._read(pieces[self.done][1])
+
+    def _read(self, file: Path) -> tuple[range, Arrays]:
+        try:
+            with np.load(file, allow_pickle=False) as read:  # a zip file: its sums are checked
+                first, stop = read["blocks"].tolist()
+                arrays = tuple(read[f"part{at}"] for at in range(len(read.files) - 1))
+        except Exception as error:
+            raise InputError(
+                f"{str(file)!r} of the checkpoint is damaged ({type(error).__name__}): delete it, and what it held is "
+                "done again"
+            ) from None
+        self.done = stop
+        return range(first, stop), arrays
+
+    def is_time(self) -> bool:
+        """Whether enough was done since the last file to be worth another."""
+        now = time.monotonic()
+        wait = max(EVERY, self._cost / SHARE, SLACK * (now - self._started) if EVERY else 0.0)
+        return now - self._saved >= wait
+
+    def save(self, stop: int, arrays: Arrays) -> None:
+        """Keep what was found of the blocks up to ``stop``: since the last time, or all of them if it is a sum."""
+        if stop == self.done:
+            return
+        before = time.monotonic()
+        first = 0 if self._whole else self.done
+        name = f"{self._name}.npz" if self._whole else f"{self._name}-{first:09}-{stop:09}.npz"
+        named: dict[str, Any] = {f"part{at}": array for at, array in enumerate(arrays)}
+        self._checkpoint.write(name, lambda out: np.savez(out, blocks=np.array([first, stop]), **named))
+        self.done = stop
+        self._saved = time.monotonic()
+        self._cost = self._saved - before
