@@ -118,7 +118,7 @@ def test_a_built_in_data_set_is_valued_and_its_planted_errors_found(files):
         (["train.csv", "-l", "income", "--id", "id", "--jobs", "0"], "--jobs must be at least 1, or -1 for all cores", 2),
         (["train.csv", "-l", "income", "--id", "id", "--balance", "0"], "--balance must be a finite number above 0", 2),
         (["flag.csv", "-l", "income", "--id", "id", "--truth", "flag", "-o", "v.csv"], "--truth 'flag' is False in every record", 3),
-        (["."], "'.' is a folder; name a file", 3),
+        (["."], "the folder '.' holds no Parquet files", 3),
         (["census", "--truth", "age"], "column 'age' of census is not true or false at row 0", 3),
         (["train.csv", "-l", "income", "--id", "id", "--validation", "other.csv"], "other.csv lacks the column 'capital'", 3),
     ],

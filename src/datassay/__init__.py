@@ -26,11 +26,13 @@ if TYPE_CHECKING:
         Column,
         DatasetInfo,
         Encoder,
+        Records,
         Table,
         census,
         fit_encoder,
         list_datasets,
         load_dataset,
+        open_records,
         read_distinct,
         read_table,
         voters,
@@ -128,7 +130,8 @@ if TYPE_CHECKING:
 _ROOMS = {
     "attacks": "Attack Exposure Onion membership_attack onion value_and_exposure value_score_attack",
     "data": (
-        "Column DatasetInfo Encoder Table census fit_encoder list_datasets load_dataset read_distinct read_table voters"
+        "Column DatasetInfo Encoder Records Table census fit_encoder list_datasets load_dataset open_records "
+        "read_distinct read_table voters"
     ),
     "evaluate": (
         "Curve Detection Suspects addition_curve corrupt_features corrupt_labels detect_errors likely_errors "
@@ -195,6 +198,7 @@ __all__ = [
     "PrivateValues",
     "Purchase",
     "QueryScores",
+    "Records",
     "Release",
     "Report",
     "Risk",
@@ -239,6 +243,7 @@ __all__ = [
     "membership_attack",
     "nearest_neighbours",
     "onion",
+    "open_records",
     "oracle",
     "plan_private_layered",
     "price",

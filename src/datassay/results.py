@@ -58,7 +58,10 @@ def as_facts(given: Mapping[str, object]) -> dict[str, Fact]:
 
 
 def frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """A copy that cannot be written to."""
+    """A copy that cannot be written to; the array itself, if it is nobody's view and cannot be written to already."""
+    owned: object = getattr(array, "base", array)  # a list, where callers are not type-checked, is copied
+    if owned is None and not array.flags.writeable:
+        return array
     array = np.array(array)
     array.setflags(write=False)
     return array

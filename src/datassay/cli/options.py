@@ -166,7 +166,9 @@ COMPLETED: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".p
 DataArgument = Annotated[
     str,
     typer.Argument(
-        help="A CSV or Parquet file, or the name of a data set (datassay datasets).", autocompletion=complete_data
+        help="A CSV or Parquet file, or the name of a data set (datassay datasets). For value and unique also a folder "
+        'of Parquet files, or a pattern such as "people/*.parquet".',
+        autocompletion=complete_data,
     ),
 ]
 LabelOption = Annotated[str | None, typer.Option("--label", "-l", help="Column to predict.")]
@@ -407,7 +409,7 @@ def column_list(listed: str) -> list[str]:
 
 def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> None:
     """Refuse to write over what is read (a file, or a data set in the folder of data sets), or twice to one place."""
-    from datassay.data import dataset_file
+    from datassay.data import dataset_file, is_many, would_be_read
 
     inputs = {Path(source).resolve() for source in read if source is not None}
     inputs |= {file.resolve() for source in read if source is not None and (file := dataset_file(source)) is not None}
@@ -415,6 +417,9 @@ def refuse_inputs(written: "list[Path | None]", read: "list[str | None]") -> Non
     for path in written:
         if path is None:
             continue
+        for source in read:
+            if source is not None and is_many(source) and would_be_read(path, source):
+                raise UsageError(f"{path} would become a part of {source!r}, which is read; write it elsewhere")
         if path.resolve() in inputs:
             raise UsageError(f"{path} is an input; writing there would overwrite your data")
         if path.resolve() in places:

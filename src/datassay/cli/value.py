@@ -40,6 +40,7 @@ from datassay.cli.options import (
     reading_options,
     shows_progress,
 )
+from datassay.cli.streamed import check_streamed, reads_in_blocks, value_streamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -232,6 +233,13 @@ def value(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
     top: Annotated[int, typer.Option(help="How many of the best and worst records to list.", min=0)] = 5,
+    streamed: Annotated[
+        bool,
+        typer.Option(
+            "--streamed",
+            help="Read DATA, a Parquet file, in blocks: it need not fit into memory. A folder or pattern always is.",
+        ),
+    ] = False,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     dask: DaskOption = None,
@@ -258,11 +266,12 @@ def value(
 
       datassay value sales.csv --label churn --split 0.7 --method data-shapley --model random-forest --group-by \
 owner --max-seconds 600 --cache sales.utilities -o owners.parquet
+
+      datassay value "people/*.parquet" --validation val.parquet --label y --method tknn-shapley --tau -0.5
     """
     from dataclasses import replace
 
     from datassay import _checks, results
-    from datassay.data import column_names, read_table
     from datassay.evaluate import detect_errors
 
     conditions = check_conditions(fail_if)
@@ -285,35 +294,28 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     check_applies(method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric", "checkpoint"})
     if truth is not None and group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
-    aside = column_list(ignore)
-    beside: list[str] = []
-    if validation is not None and validation.is_file() and Path(data).is_file():
-        # A column to ignore may be in one of the two files only.
-        known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
-        aside = [name for name in aside if name in known or name not in beside]
-    reading = reading_options(ignore, categorical, text, missing, scale)
-    reading["ignore"] = [*aside, *(name for name in (truth, group_by) if name is not None and name not in aside)]
-    train = load_table(data, label, id, reading)
-    held_out: Table | None = None
-    if validation is not None:
-        held_out = read_table(validation, like=train, text=text.value, ignore=beside)
-        how = f"Validated on {len(held_out):,} records of {held_out.name}."
-    elif split is not None:
-        _checks.number("--split", split, above=0, below=1)
-        train, held_out = train.split(split, seed=seed)
-        how = f"Validated on {len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})."
-    elif method in SELF:
-        how = f"Every record of {train.name} valued for predicting itself."
-    else:
-        how = f"Validated on the other records of {train.name}, each in turn."
-    marked = None if truth is None else _marked(train, truth)
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
-    tuned: Tuning | None = None
-    with on_cluster(dask):
-        if method in BY_MODEL:
-            values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
-        else:
-            values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
+    if reads_in_blocks(data, streamed):
+        unusable: dict[str, object] = {
+            "--split": split, "--truth": truth, "--categorical": categorical, "--text": text is not Text.REFUSE,
+            "--scale minmax": scale is Scale.MINMAX,
+            "--dask": dask, "--checkpoint": checkpoint,
+        }  # fmt: skip
+        check_streamed(data, method.value, label, validation, given, unusable)
+        assert label is not None
+        assert validation is not None
+        values, how = value_streamed(
+            method.value, data, label, id, validation, column_list(ignore), scale.value, given,
+            run | {"memory": memory * 2**20},
+        )  # fmt: skip
+        tuned: Tuning | None = None
+        marked = None
+    else:
+        with on_cluster(dask):
+            values, how, tuned, marked = _in_memory(
+                data, label, validation, split, method, given, run, id, truth, group_by, seed, memory, quiet,
+                reading_options(ignore, categorical, text, missing, scale),
+            )  # fmt: skip
     if split is not None:
         values = replace(values, seed=seed)
     if output is not None:
@@ -348,6 +350,55 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     finally:
         if getattr(values, "stopped", None) == "interrupted":  # whatever was found in what there is
             raise typer.Exit(130)
+
+
+def _in_memory(
+    data: str,
+    label: str | None,
+    validation: Path | None,
+    split: float | None,
+    method: Method,
+    given: dict[str, Any],
+    run: dict[str, Any],
+    id: str | None,
+    truth: str | None,
+    group_by: str | None,
+    seed: int,
+    memory: int,
+    quiet: bool,
+    reading: dict[str, Any],
+) -> "tuple[Values, str, Tuning | None, NDArray[np.bool_] | None]":
+    """The values of a table that is read as a whole, how they were obtained, what was tuned, and what is marked."""
+    from datassay import _checks
+    from datassay.data import column_names, read_table
+
+    aside: list[str] = reading["ignore"]
+    beside: list[str] = []
+    if validation is not None and validation.is_file() and Path(data).is_file():
+        # A column to ignore may be in one of the two files only.
+        known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
+        aside = [name for name in aside if name in known or name not in beside]
+    reading["ignore"] = [*aside, *(name for name in (truth, group_by) if name is not None and name not in aside)]
+    train = load_table(data, label, id, reading)
+    held_out: Table | None = None
+    if validation is not None:
+        held_out = read_table(validation, like=train, text=reading["text"], ignore=beside)
+        how = f"Validated on {len(held_out):,} records of {held_out.name}."
+    elif split is not None:
+        _checks.number("--split", split, above=0, below=1)
+        train, held_out = train.split(split, seed=seed)
+        how = f"Validated on {len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})."
+    elif method in SELF:
+        how = f"Every record of {train.name} valued for predicting itself."
+    else:
+        how = f"Validated on the other records of {train.name}, each in turn."
+    marked = None if truth is None else _marked(train, truth)
+    tuned: Tuning | None = None
+    if method in BY_MODEL:
+        values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
+    else:
+        values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
+    return values, how, tuned, marked
 
 
 def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":

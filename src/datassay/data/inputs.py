@@ -58,6 +58,10 @@ def prepare(
     to predict instead of classes.
     """
     read = as_targets if numeric else as_labels
+    from datassay.data.records import ACCEPTED, Records
+
+    if isinstance(X, Records) or isinstance(X_val, Records):
+        raise UsageError(f"{ACCEPTED}, as X; Records.read() brings them into memory")
     if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
         raise UsageError("X and X_val must both be Tables, or neither")
     if isinstance(X, Table):

@@ -13,7 +13,7 @@ import gzip
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay.data.files import ParquetFile, describe, find_parquet, is_many, unreadable
+from datassay.data.partitions import count_partitions, is_dask
 from datassay.data.table import Column, Missing, Scaling, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
@@ -183,7 +185,7 @@ def _wanted(path: Path, source: str, columns: Sequence[str] | None, more: Sequen
 
 
 def read_distinct(
-    path: str | os.PathLike[str],
+    path: object,
     columns: Sequence[str] | None = None,
     *,
     count: str = "count",
@@ -191,9 +193,11 @@ def read_distinct(
     categorical: Sequence[str] = (),
     memory: int = 2**31,
 ) -> Table:
-    """The distinct rows of a CSV or Parquet file of any size, and how often each occurs.
+    """The distinct rows of data of any size, and how often each occurs.
 
-    DuckDB counts, and keeps on disk what does not fit into ``memory`` (bytes); what comes back is one row for each
+    ``path`` is a CSV or Parquet file, a folder of Parquet files, a pattern of them such as ``people/*.parquet``, or a
+    Dask data frame. Of files DuckDB counts the rows, and keeps on disk what does not fit into ``memory`` (bytes); of a
+    Dask frame every partition is counted where it is, and the counts are added up. What comes back is one row for each
     distinct one as it is written, in the order of their values, with the count (or the sum of ``weight``) carried along
     in the column ``count``. Ask of its people with that as weight: ``uniqueness_shapley(table, weights="count")``.
 
@@ -204,28 +208,43 @@ def read_distinct(
     >>> table["town"].tolist(), table["count"].tolist()
     (['Hull', 'York'], [1, 2])
     """
-    import tempfile
-
-    import duckdb
-
-    if not isinstance(path, str | os.PathLike):
+    if not (isinstance(path, str | os.PathLike) or is_dask(path)):
         raise UsageError(f"read_distinct takes the path of a file, got {type(path).__name__}")
     _checks.not_one_string("columns", columns)
-    file = Path(path)
-    _check_file(file)
     memory = _checks.integer("memory", memory, at_least=2**26)
-    present, categories = _columns_to_count(file)
-    chosen = _chosen(present, file.name, columns, ())
-    chosen = [name for name in present if name != weight] if chosen is None else chosen
+    source = _counted_source(path)
+    chosen = _chosen(source.columns, source.name, columns, ())
+    chosen = [name for name in source.columns if name != weight] if chosen is None else chosen
     if not chosen:
         raise UsageError("columns names no column to count by")
-    if weight is not None and weight not in present:
-        raise InputError(f"{file.name}: {missing_column(weight, present)}")
+    if weight is not None and weight not in source.columns:
+        raise InputError(f"{source.name}: {missing_column(weight, source.columns)}")
     if weight in chosen:
         raise UsageError(f"{weight!r} is the weight and cannot be one of the columns as well")
     if count in chosen:
         raise InputError(f"there is a column {count!r} already; give the count another name")
-    categories = [name for name in chosen if name in {*categorical, *categories}]
+    categories = [name for name in chosen if name in {*categorical, *source.categories}]
+    source.check(chosen, everything=columns is None)
+    found: object = (
+        count_partitions(path, chosen, weight, count)
+        if is_dask(path)
+        else _count_files(source, chosen, categories, weight, count, memory)
+    )
+    counted = read_table(found, ignore=[count], categorical=categories, text="categorical", name=source.name)
+    note = (
+        f"each row of {source.name} is one of {len(counted):,} distinct ones, and stands for as many as {count!r} says"
+    )
+    return replace(counted, notes=(*counted.notes, note))
+
+
+def _count_files(
+    source: "_Counted", chosen: Sequence[str], categories: Sequence[str], weight: str | None, count: str, memory: int
+) -> "pa.Table":
+    """The distinct rows of files, counted by DuckDB."""
+    import tempfile
+
+    import duckdb
+
     quoted = ", ".join(_identifier(name) for name in chosen)
     weighed = "1.0" if weight is None else f"{_identifier(weight)}::DOUBLE"
     total = "count(*)" if weight is None else f"sum({weighed})"
@@ -236,30 +255,129 @@ def read_distinct(
         connection.execute("SET preserve_insertion_order = false")
         if weight is not None:  # sums of fractions depend on their order
             connection.execute("SET threads = 1")
-        source, parameters = _relation(file, categories)
+        relation, parameters = source.relation(categories)
         query = (
             f"SELECT {quoted}, {total} AS {_identifier(count)}, "
             f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {_identifier(usable)} "
-            f"FROM {source} GROUP BY {quoted} ORDER BY {quoted}"
+            f"FROM {relation} GROUP BY {quoted} ORDER BY {quoted}"
         )
         try:
             arrow = connection.sql(query, params=parameters).to_arrow_table()
         except duckdb.OutOfMemoryException:
             raise UnavailableError(
-                f"the distinct rows of {file.name} do not fit into {memory // 2**20:,} MiB; allow more memory, or "
+                f"the distinct rows of {source.name} do not fit into {memory // 2**20:,} MiB; allow more memory, or "
                 "choose fewer columns"
             ) from None
         except duckdb.ConversionException:
-            raise InputError(f"weight: column {weight!r} of {file.name} does not hold numbers throughout") from None
+            raise InputError(f"weight: column {weight!r} of {source.name} does not hold numbers throughout") from None
         except duckdb.Error as error:
-            raise _unreadable(file, error) from None
+            raise source.unreadable(error) from None
     if not all(arrow[usable].to_pylist()):
-        raise InputError(f"weight: column {weight!r} of {file.name} must hold positive numbers in every row")
-    counted = read_table(
-        arrow.drop_columns([usable]), ignore=[count], categorical=categories, text="categorical", name=file.name
-    )
-    note = f"each row of {file.name} is one of {len(counted):,} distinct ones, and stands for as many as {count!r} says"
-    return replace(counted, notes=(*counted.notes, note))
+        raise InputError(f"weight: column {weight!r} of {source.name} must hold positive numbers in every row")
+    return arrow.drop_columns([usable])
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What is counted: a file, many Parquet files, or a Dask data frame; its columns, and those that are categories."""
+
+    name: str
+    columns: Sequence[str]
+    categories: Sequence[str]
+    file: Path | None = None
+    files: Sequence[ParquetFile] = ()
+
+    def relation(self, categories: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """How DuckDB reads it."""
+        if self.file is not None:
+            return _relation(self.file, categories)
+        plain = [_plain_pattern(file.path) for file in self.files]
+        return "read_parquet($paths, union_by_name = true, hive_partitioning = false)", {"paths": plain}
+
+    def unreadable(self, error: Exception) -> InputError:
+        """The error of a file that could not be read."""
+        return _unreadable(self.file, error) if self.file is not None else unreadable(self.name, error)
+
+    def check(self, columns: Sequence[str], *, everything: bool) -> None:
+        """Refuse files that lack a column, have others than the first one, or hold something else in one."""
+        for file in self.files:
+            first = self.files[0]
+            lacking = [name for name in columns if name not in file.schema.names]
+            more = [name for name in _own_columns(file.schema) if name not in self.columns]
+            if lacking:
+                raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
+            if more and everything:
+                raise InputError(
+                    f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the columns"
+                )
+        for name in columns:
+            kinds: dict[str, str] = {}
+            for file in self.files:
+                kind = _rough_kind(file.schema.field(name).type)
+                if kind:
+                    kinds.setdefault(kind, file.name)
+            if len(kinds) > 1:
+                told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
+                raise InputError(f"column {name!r} of {self.name} holds {told}; make them alike")
+
+
+def _rough_kind(kind: "pa.DataType") -> str:
+    """What a column holds, in a word; nothing if it has no values at all."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind):
+        return ""
+    if _is_text(kind):
+        return "text"
+    if any(getattr(pa.types, f"is_{name}")(kind) for name in ("integer", "floating", "decimal")):
+        return "numbers"
+    return "dates" if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else str(kind)
+
+
+def _own_columns(schema: "pa.Schema") -> list[str]:
+    """The columns but for an index that pandas stored."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name and name not in stored and not STORED_INDEX.fullmatch(name)]
+
+
+def _counted_source(given: Any) -> _Counted:
+    if is_dask(given):
+        names = list(given.columns)
+        for name in names:
+            if not isinstance(name, str):
+                raise InputError(f"column names must be strings, got {name!r} ({type(name).__name__})")
+        held = [name for name in names if str(given.dtypes[name]) == "category"]
+        return _Counted("the data frame", names, held)
+    if not is_many(given):
+        file = Path(given)
+        _check_file(file)
+        return _Counted(file.name, *_columns_to_count(file), file)
+    import pyarrow as pa
+
+    name = str(given)
+    files = [file for file in describe(find_parquet(given)) if file.rows]
+    if not files:
+        raise InputError(f"{name!r} holds no rows")
+    columns = _own_columns(files[0].schema)
+    _refuse_alike(columns, files[0].name)
+    held = [
+        c for c in columns if any(_has(file, c) and pa.types.is_dictionary(file.schema.field(c).type) for file in files)
+    ]
+    return _Counted(name, columns, held, None, files)
+
+
+def _has(file: ParquetFile, column: str) -> bool:
+    return column in file.schema.names
+
+
+def _refuse_alike(columns: Sequence[str], source: str) -> None:
+    """Refuse columns that DuckDB would take for one."""
+    alike = {name.casefold(): name for name in columns}
+    for name in columns:
+        other = alike[name.casefold()]
+        if other != name:
+            raise InputError(f"the columns {name!r} and {other!r} of {source} differ only in case; rename one")
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:
@@ -280,11 +398,7 @@ def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
         stored = (schema.pandas_metadata or {}).get("index_columns", [])
         present = [name for name in present if name not in stored and not STORED_INDEX.fullmatch(name)]
         categories = [name for name in present if pa.types.is_dictionary(schema.field(name).type)]
-        alike = {name.casefold(): name for name in present}
-        for name in present:
-            other = alike[name.casefold()]
-            if other != name:
-                raise InputError(f"the columns {name!r} and {other!r} of {path.name} differ only in case; rename one")
+        _refuse_alike(present, path.name)
     return [name for name in present if name], categories
 
 
@@ -327,7 +441,9 @@ def _looks_like_an_id(column: Column) -> bool:
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
-    """The columns of a CSV or Parquet file, without reading its rows."""
+    """The columns of a CSV or Parquet file (of many: of the first one that has rows), without reading its rows."""
+    if is_many(path):
+        return list(_counted_source(path).columns)
     file = Path(path)
     _check_file(file)
     if file.name.lower().endswith(PARQUET_ENDINGS):
@@ -385,12 +501,17 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _plain_pattern(path: Path) -> str:
+    """A path in which DuckDB takes nothing for a wildcard."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
 def _relation(path: Path, as_text: Sequence[str]) -> tuple[str, dict[str, str]]:
     """A file as DuckDB reads it: the table function, and its parameters.
 
     The dialect of a CSV file is fixed beforehand: no line is skipped, and yes and no stay words.
     """
-    plain = re.sub(r"([*?\[])", r"[\1]", str(path))  # DuckDB would take these for wildcards
+    plain = _plain_pattern(path)
     if path.name.lower().endswith(PARQUET_ENDINGS):
         return "read_parquet($path, hive_partitioning = false)", {"path": plain}
     delimiter, names = _csv_header(path)

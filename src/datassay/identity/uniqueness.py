@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress, chunks, in_order, thread_count
-from datassay.data import Table, bytes_in_memory, column_names, frame_columns, missing_column, read_distinct, read_table
+from datassay.data import (
+    Table,
+    bytes_in_memory,
+    column_names,
+    frame_columns,
+    is_dask,
+    is_many,
+    missing_column,
+    read_distinct,
+    read_table,
+)
 from datassay.identity import engine
 from datassay.identity.counting import (
     AS_IT_IS,
@@ -172,22 +182,27 @@ def _bring(
     read: Reading,
     memory: int,
 ) -> tuple[Table, object]:
-    """Read a file or a frame; of a file too large for memory, its distinct rows with a count."""
+    """Read a file or a frame; of many files, a Dask frame or a file too large for memory, the rows that differ."""
     options: dict[str, Any] = {"text": "categorical", "id": read.id, "categorical": list(read.categorical)}
     weight = weights if isinstance(weights, str) else None
     periods = set(PERIODS)
     others = [how for how in coarsen.values() if isinstance(how, str) and how not in periods]
     named = [*(columns or ()), *others, *read.carry, *read.categorical, *([] if weight is None else [weight])]
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) and not is_dask(source):
         if columns is not None:  # the others stay at hand, but need not be fit to use
             options["ignore"] = [name for name in frame_columns(source) if name not in {*named, read.id}]
         return read_table(source, **options), weights
     wanted = None if columns is None else list(dict.fromkeys(named))
-    if bytes_in_memory(source, wanted) <= memory:
-        return read_table(source, columns=wanted, **options), weights
+    if isinstance(source, str | os.PathLike):
+        if not is_many(source) and bytes_in_memory(source, wanted) <= memory:
+            return read_table(source, columns=wanted, **options), weights
+        name, how = str(source) if is_many(source) else Path(source).name, "on disk"
+        present = column_names(source) if wanted is None else wanted
+    else:
+        name, how = "the data frame", "partition by partition"
+        present = list(source.columns) if wanted is None else wanted  # type: ignore[attr-defined]
     if weights is not None and weight is None:
-        raise UsageError(f"{Path(source).name} is counted on disk; name the column of the weights")
-    present = column_names(source) if wanted is None else wanted
+        raise UsageError(f"{name} is counted {how}; name the column of the weights")
     count = COUNT
     while count in present:
         count = f"({count})"
@@ -202,7 +217,7 @@ def _bring(
     )
     people = float(counted[count].astype(np.float64).sum())
     note = (
-        f"{Path(source).name} was counted on disk: its {people:,.0f} people are {len(counted):,} distinct rows, and "
+        f"{name} was counted {how}: its {people:,.0f} people are {len(counted):,} distinct rows, and "
         "each record here is one of these, with its count as weight"
     )
     return replace(counted, notes=(note,)), count
@@ -475,8 +490,9 @@ def uniqueness_shapley(
     Parameters
     ----------
     table
-        A :class:`Table`, a data frame, or the path of a CSV or Parquet file. A file that would not fit into ``memory``
-        is counted on disk; the records of the result are then its distinct rows, each with the weight of its count.
+        A :class:`Table`, a data frame, or the path of a CSV or Parquet file. A file that would not fit into ``memory``,
+        a folder or a pattern of Parquet files (``people/*.parquet``) and a Dask data frame are counted where they are;
+        the records of the result are then the distinct rows, each with the weight of its count.
     columns
         The attributes; all features of the table if left out.
     coarsen

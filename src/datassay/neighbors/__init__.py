@@ -15,9 +15,11 @@ from datassay.neighbors.passes import (
     WithinThreshold,
     accumulate,
     collect,
+    group_size,
     nearest_neighbours,
     one_by_one,
 )
+from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, visit_within
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
@@ -42,14 +44,19 @@ __all__ = [
     "NearestRanking",
     "NeighbourGraph",
     "Ranked",
+    "RecordSpace",
     "Run",
     "Within",
     "WithinThreshold",
     "accumulate",
     "as_floats",
     "collect",
+    "group_size",
     "make_space",
+    "mark_bytes",
     "nearest_neighbours",
     "one_by_one",
+    "record_space",
     "space_of",
+    "visit_within",
 ]

@@ -337,3 +337,76 @@ def mark_within(distances, threshold, inside):
         row = inside[v]
         for i in range(near.size):
             row[i] = np.uint8(1) if near[i] <= threshold else np.uint8(0)
+
+
+@kernel
+def offer(distances, first, wanted, half, kept, kept_bits, who, held, farthest, place, short, words, spare, counts):
+    """Offer each row the training points first, first + 1, … at these distances; it keeps its ``wanted`` nearest.
+
+    As in ``nearest``, with the buffer kept from one block of training points to the next: ``kept[v, :held[v]]`` (whose
+    bits ``kept_bits`` are) are the distances set aside so far and ``who`` the points, in the order of their index but
+    for those that were cut already. Later points have larger indices, so among equals they lose.
+    """
+    n = distances.shape[1]
+    room = kept.shape[1]
+    for v in range(distances.shape[0]):
+        row = distances[v]
+        limit = farthest[v]
+        count = held[v]
+        for start in range(0, n, 64):
+            stop = min(start + 64, n)
+            near = 0
+            for i in range(start, stop):  # without a branch: nearly always nobody is near enough
+                near += np.int32(row[i] < limit)
+            if near == 0:
+                continue
+            for i in range(start, stop):
+                if row[i] < limit:
+                    if count == room:
+                        keep_nearest(v, wanted, half, kept, kept_bits, who, held, place, short, words, spare, counts)
+                        count = wanted
+                        limit = kept[v, wanted - 1]
+                        if row[i] >= limit:
+                            continue
+                    kept[v, count] = row[i]
+                    who[v, count] = np.uint32(first + i)
+                    count += 1
+                    held[v] = count
+        farthest[v] = limit
+
+
+@kernel
+def keep_nearest(v, wanted, half, kept, kept_bits, who, held, place, short, words, spare, counts):
+    """Rank what row v has set aside and keep the ``wanted`` nearest, nearest first; ties stay in their order."""
+    count = held[v]
+    stay = min(wanted, count)
+    _rank_row(kept_bits[v, :count], half, place[:stay], short, words, spare, counts)
+    for r in range(stay):  # the words are done with, and a place to put both in their new order
+        words[r] = np.uint64(who[v, place[r]])
+        spare[r] = np.uint64(kept_bits[v, place[r]])
+    for r in range(stay):
+        who[v, r] = np.uint32(words[r])
+        kept_bits[v, r] = np.int64(spare[r])
+    held[v] = stay
+
+
+@kernel
+def finish_nearest(wanted, half, kept, kept_bits, who, held, order, place, short, words, spare, counts):
+    """The ``wanted`` nearest of each row, nearest first."""
+    for v in range(order.shape[0]):
+        keep_nearest(v, wanted, half, kept, kept_bits, who, held, place, short, words, spare, counts)
+        for r in range(wanted):
+            order[v, r] = who[v, r]
+
+
+@kernel
+def mark_bits(distances, threshold, marks):
+    """Bit s of marks[b, i] is 1 where training point i is within the threshold of validation point 8b + s."""
+    for b in range(marks.shape[0]):
+        row = marks[b]
+        row[:] = 0
+        for v in range(8 * b, min(8 * b + 8, distances.shape[0])):
+            near = distances[v]
+            bit = np.uint8(1 << (v - 8 * b))
+            for i in range(near.size):
+                row[i] |= bit if near[i] <= threshold else np.uint8(0)

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
-from datassay._errors import InputError, UnavailableError
+from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 DEFAULT_MEMORY = 512 * 2**20
@@ -31,7 +32,7 @@ DEFAULT_MEMORY = 512 * 2**20
 Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
 """
 
-AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph
+AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace
 T = TypeVar("T")
 
 
@@ -326,6 +327,8 @@ class _Plan:
 
 def _plan(space: AnySpace, view: View[T], run: Run, extra_per_worker: int) -> _Plan:
     """Workers and rows a block that fit into the memory allowed: for all of them on this machine, each on a cluster."""
+    if isinstance(space, RecordSpace):
+        raise UsageError(NOT_IN_MEMORY)
     memory = _checks.integer("memory", run.memory, at_least=1)
     n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
     size = group_size(space.n_validation, n_features)
@@ -354,6 +357,10 @@ def accumulate(
     run: Run,
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
+    if isinstance(space, RecordSpace):
+        from datassay.neighbors.streaming import accumulate_records
+
+        return accumulate_records(space, view, add, run)
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
     plan = _plan(space, view, run, extra_per_worker=24 * space.n_train)
     rows, scratches = plan.rows, _Scratches()

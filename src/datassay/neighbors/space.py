@@ -327,21 +327,33 @@ def _feature_space(
         queries = points if same else _unit_length("X_val", queries)
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())
-        power = 2 if code == kernels.EUCLIDEAN else 1
-        limits = np.finfo(points.dtype)
-        if not reach < (float(limits.max) / (4 * points.shape[1])) ** (1 / power):
-            raise InputError(
-                f"features as large as {reach:g} overflow {points.dtype} distances; scale the features, "
-                "or give float64 arrays"
-            )
-        if 0 < reach < float(limits.tiny) ** (1 / power) / float(limits.eps):
-            raise InputError(
-                f"features no larger than {reach:g} underflow {points.dtype} distances; scale the features, "
-                "or give float64 arrays"
-            )
+        check_not_too_large(reach, points.dtype, points.shape[1], code)
+        check_not_too_small(reach, points.dtype, code)
     tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
     kernels.fill_tiles(points, tiles)
     return FeatureSpace(tiles, queries, code, points.shape[0], excludes_self)
+
+
+def check_not_too_large(reach: float, dtype: np.dtype[np.generic], n_features: int, metric: int) -> None:
+    """Refuse features (``reach`` is the largest of both sides, added) whose distances would overflow."""
+    from datassay.neighbors import kernels
+
+    power = 2 if metric == kernels.EUCLIDEAN else 1
+    if not reach < (float(np.finfo(dtype).max) / (4 * n_features)) ** (1 / power):  # type: ignore[type-var]
+        raise InputError(
+            f"features as large as {reach:g} overflow {dtype} distances; scale the features, or give float64 arrays"
+        )
+
+
+def check_not_too_small(reach: float, dtype: np.dtype[np.generic], metric: int) -> None:
+    """Refuse features so small that their distances would underflow."""
+    from datassay.neighbors import kernels
+
+    power, limits = 2 if metric == kernels.EUCLIDEAN else 1, np.finfo(dtype)  # type: ignore[type-var]
+    if 0 < reach < float(limits.tiny) ** (1 / power) / float(limits.eps):
+        raise InputError(
+            f"features no larger than {reach:g} underflow {dtype} distances; scale the features, or give float64 arrays"
+        )
 
 
 def _given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph:

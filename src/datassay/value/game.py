@@ -1,7 +1,7 @@
 """What the k-NN values share: checked inputs, the neighbour space, validation weights, and sums by class."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,11 +10,12 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
-from datassay.data import FittedOn, Inputs, as_labels, prepare
-from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, Run, space_of
+from datassay.data import ACCEPTED, FittedOn, Inputs, Records, as_labels, prepare, prepare_records
+from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, RecordSpace, Run, record_space, space_of
 from datassay.results import Parameter, Values
 
 Weights = ArrayLike | Literal["balanced"] | None
+FEW: Final = 2**16
 
 
 def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
@@ -61,6 +62,20 @@ class Game:
         return not isinstance(self.space, NeighbourGraph) and self.space.excludes_self
 
     @property
+    def streamed(self) -> bool:
+        """Whether the records are read in blocks."""
+        return isinstance(self.space, RecordSpace)
+
+    @property
+    def labels(self) -> NDArray[np.generic]:
+        """The label of every record."""
+        if not self.streamed:
+            return self.inputs.labels
+        labels = self.inputs.classes.astype(self.inputs.labels.dtype)[self.inputs.codes]
+        labels.setflags(write=False)
+        return labels
+
+    @property
     def n_players(self) -> int:
         """Players in each validation point's game."""
         return self.space.n_train - self.excludes_self
@@ -77,13 +92,17 @@ class Game:
         n = len(self.inputs.classes)
         match, always = np.broadcast_to(match, n), np.broadcast_to(always, n)
         weight = np.bincount(self.inputs.codes_val, self.weights, minlength=n)
-        total = (weight * match)[self.inputs.codes] + (weight * always).sum()
+        total = (weight * match)[self.inputs.codes]
+        total += (weight * always).sum()
         if self.excludes_self:  # a record has no part in its own game
             total -= self.weights * (match + always)[self.inputs.codes]
         return np.asarray(total)
 
     def mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From a weighted sum over validation points to the weighted mean."""
+        """From a weighted sum over validation points to the weighted mean; of very many records, in its place."""
+        if self.streamed:
+            total /= self.weights.sum()
+            return total
         return np.asarray(total / self.weights.sum())
 
     def result(
@@ -95,15 +114,19 @@ class Game:
         error: float | None = None,
     ) -> Values:
         """The values as a result that says how they were obtained; ``error`` bounds what each may be off by."""
+        lower, upper = (None, None) if error is None else (values - error, values + error)
+        for array in (values, lower, upper):
+            if array is not None:
+                array.setflags(write=False)  # ours alone, so that the result need not copy it
         return Values(
             values=values,
             ids=self.inputs.ids,
             method=method,
             parameters=parameters | self.told,
-            labels=self.inputs.labels,
+            labels=self.labels,
             notes=(*self.inputs.notes, *notes),
-            lower=None if error is None else values - error,
-            upper=None if error is None else values + error,
+            lower=lower,
+            upper=upper,
         )
 
 
@@ -125,9 +148,47 @@ def make_game(
     fitted_on: FittedOn = "training",
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
+    if isinstance(X, Records):
+        if fitted_on == "validation":
+            raise UsageError(f"X must be in memory here: {ACCEPTED}")
+        for name, given in (("client", client), ("checkpoint", checkpoint)):
+            if given is not None:
+                raise UsageError(f"{name} is for records in memory, and these are read in blocks")
+        return _streamed_game(X, y, X_val, y_val, metric, weights, n_classes, ids, Run(n_jobs, memory, progress))
     inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
     # Where the training data must not show, a record without a direction must not stop everybody's answer.
     space = space_of(inputs, metric, zero_rows=fitted_on == "validation")
+    return _game(inputs, space, metric, weights, n_classes, Run(n_jobs, memory, progress, client), checkpoint)
+
+
+def _streamed_game(
+    records: Records,
+    y: object,
+    X_val: object | None,
+    y_val: object | None,
+    metric: str,
+    weights: Weights,
+    n_classes: int | None,
+    ids: object | None,
+    run: Run,
+) -> Game:
+    """The game of records that are read in blocks."""
+    inputs = prepare_records(records, y, X_val, y_val, ids)
+    space = record_space(inputs, metric)
+    if len(records) <= FEW:  # where k is no less than their number, values need no neighbours: nobody would look
+        space.check()
+    return _game(inputs, space, metric, weights, n_classes, run)
+
+
+def _game(
+    inputs: Inputs,
+    space: AnySpace,
+    metric: str,
+    weights: Weights,
+    n_classes: int | None,
+    run: Run,
+    checkpoint: object | None = None,
+) -> Game:
     if n_classes is None:
         n_classes = inputs.n_classes
     else:
@@ -135,12 +196,12 @@ def make_game(
     told: dict[str, Parameter] = {
         "metric": metric,
         "n_classes": n_classes,
-        "validation": "each other" if X_val is None else "given",
+        "validation": "each other" if inputs.points_val is None else "given",
         "n_validation": space.n_validation,
         "weights": weights if isinstance(weights, str) else (None if weights is None else "given"),
     }
     checked = _check_weights(weights, inputs.labels_val)
-    return Game(inputs, space, checked, n_classes, Run(n_jobs, memory, progress, client), told, checkpoint)
+    return Game(inputs, space, checked, n_classes, run, told, checkpoint)
 
 
 def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:

@@ -59,6 +59,13 @@ def add_leave_one_out(order, codes, targets, weights, total):
 
 
 @kernel
+def threshold_worth(c, p, harmonic_c, n_classes):
+    """SPEC §3: what a neighbour with another label is worth, and one that matches, of c neighbours with p matching."""
+    spread = (harmonic_c - 1.0) / (c * (c - 1.0)) if c >= 2 else 0.0
+    return -1.0 / n_classes / c - p * spread, (1.0 - 1.0 / n_classes) / c + (c - p) * spread
+
+
+@kernel
 def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):
     """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     n = inside.shape[1]
@@ -73,11 +80,63 @@ def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, 
             p += near[i] & (codes[i] == target)
         if c == 0:
             continue
-        spread = (harmonic[c] - 1.0) / (c * (c - 1.0)) if c >= 2 else 0.0
-        worth[1] = weights[v] * (-1.0 / n_classes / c - p * spread)
-        worth[2] = weights[v] * ((1.0 - 1.0 / n_classes) / c + (c - p) * spread)
+        other, matching = threshold_worth(c, p, harmonic[c], n_classes)
+        worth[1] = weights[v] * other
+        worth[2] = weights[v] * matching
         for i in range(n):
             total[i] += worth[near[i] * (1 + (codes[i] == target))]
+
+
+@kernel
+def count_marked(marks, codes, targets, near, matching):
+    """Count each validation point's neighbours, and those that match: bit s of marks[b, i] is about point 8b + s."""
+    for v in range(targets.size):
+        row = marks[v // 8]
+        shift = np.uint8(v % 8)
+        c = 0
+        p = 0
+        for i in range(row.size):
+            bit = (row[i] >> shift) & np.uint8(1)
+            c += bit
+            p += bit & (codes[i] == targets[v])
+        near[v] += c
+        matching[v] += p
+
+
+@kernel
+def write_threshold_worth(near, matching, weights, harmonic, n_classes, worth):
+    """worth[v, b]: what validation point v says of a neighbour with match bit b; ``harmonic[v]`` is H of its count."""
+    for v in range(near.size):
+        worth[v, :] = 0.0
+        if near[v] > 0:
+            other, match = threshold_worth(near[v], matching[v], harmonic[v], n_classes)
+            worth[v, 0] = weights[v] * other
+            worth[v, 1] = weights[v] * match
+
+
+@kernel
+def add_marked(marks, codes, targets, worth, group, total):
+    """Sum what the validation points say of their neighbours, each group of points by itself and then the groups.
+
+    That is the order in which all values are summed; adding the nothing of those who are no neighbours changes no bit.
+    """
+    for i in range(marks.shape[1]):
+        whole = 0.0
+        part = 0.0
+        here = 0
+        for b in range(marks.shape[0]):
+            bits = marks[b, i]
+            v = 8 * b
+            while bits > 0:
+                if bits & 1:
+                    if group[v] != here:
+                        whole += part
+                        part = 0.0
+                        here = group[v]
+                    part += worth[v, np.int64(codes[i] == targets[v])]
+                bits >>= np.uint8(1)
+                v += 1
+        total[i] = whole + part
 
 
 @kernel

@@ -19,12 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._errors import UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, make_game
 
 UTILITIES = ("soft", "fraction")
+NEEDS_ALL = (
+    "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; give a "
+    "tolerance (0.001, say): values are then within it, from the nearest 1/tolerance records. knn_banzhaf, knn_loo, "
+    "waka and tknn_shapley are exact"
+)
 
 
 def harmonic(n: int) -> NDArray[np.float64]:
@@ -90,7 +96,8 @@ def knn_shapley(
     Parameters
     ----------
     X, y
-        Training features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out).
+        Training features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out). Or
+        :class:`Records` from :func:`open_records` and no y: read in blocks, with X_val and a tolerance given.
     X_val, y_val
         Validation features and labels. Left out, every record is valued by the others: each takes its turn as the
         validation point, with itself removed.
@@ -144,6 +151,8 @@ def knn_shapley(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint,
     )  # fmt: skip
+    if game.streamed and tolerance is None:
+        raise UsageError(NEEDS_ALL)
     n = game.n_players
     used = min(k, n) if utility == "soft" else k  # erratum 1
     limit, error = _truncation(n, used, tolerance)

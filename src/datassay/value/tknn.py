@@ -14,8 +14,9 @@ from datassay import _checks
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, Within, WithinThreshold, accumulate
 from datassay.results import Values
-from datassay.value.game import Weights, make_game
+from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import harmonic
+from datassay.value.streamed import streamed_threshold_total
 
 
 def tknn_shapley(
@@ -54,6 +55,20 @@ def tknn_shapley(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint,
     )  # fmt: skip
+    if game.streamed:
+        total = streamed_threshold_total(game, tau)
+    else:
+        total = _threshold_total(game, tau)
+    alone = (
+        ()
+        if total.any() or game.n_classes == 1
+        else (f"no training record lies within tau={tau:g} of a validation point",)
+    )
+    return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
+
+
+def _threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
+    """Weighted sums over validation points."""
     sums, classes = harmonic(game.n_players), game.n_classes
     codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
@@ -64,10 +79,4 @@ def tknn_shapley(
             block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
         )
 
-    total = accumulate(game.space, WithinThreshold(tau), add, game.keeping("tknn_shapley", {"tau": tau}).run)
-    alone = (
-        ()
-        if total.any() or game.n_classes == 1
-        else (f"no training record lies within tau={tau:g} of a validation point",)
-    )
-    return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
+    return accumulate(game.space, WithinThreshold(tau), add, game.keeping("tknn_shapley", {"tau": tau}).run)

@@ -1,0 +1,105 @@
+"""Many Parquet files as one data set: which they are, in which order, and what each one holds.
+
+A folder stands for all Parquet files in it and below, a pattern for those that it matches; files are taken in the order
+of their names, so that the same data set is always the same sequence of rows.
+"""
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from datassay._errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET: Final = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """One file: where it is, what it is called in messages, its rows, and its schema."""
+
+    path: Path
+    name: str
+    rows: int
+    schema: "pa.Schema"
+
+
+def is_many(path: object) -> bool:
+    """Whether a path means a folder or a pattern of files, and not one file."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    place = Path(path)
+    return place.is_dir() or (glob.has_magic(str(path)) and not place.exists())
+
+
+def would_be_read(file: Path, path: str | os.PathLike[str]) -> bool:
+    """Whether a file that is written there would be one of those that a folder or pattern stands for."""
+    place, target = Path(path).absolute(), file.absolute()
+    if place.is_dir():
+        return file.name.lower().endswith(PARQUET) and target.resolve().is_relative_to(place.resolve())
+    return fnmatch(str(target), str(place))
+
+
+def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
+    """The Parquet files that a path, a folder or a pattern stands for, in the order of their names."""
+    place = Path(path)
+    if place.is_dir():
+        found = sorted(file for file in place.rglob("*") if _counts(file, place))
+        if not found:
+            raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
+        return found
+    if place.exists():
+        if not place.name.lower().endswith(PARQUET):
+            raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
+        return [place]
+    if glob.has_magic(str(path)):
+        matched = [Path(one) for one in glob.glob(str(path), recursive=True)]
+        found = sorted(file for file in matched if file.is_file())
+        if not found:
+            raise InputError(f"no file matches {str(path)!r}")
+        other = [file for file in found if not file.name.lower().endswith(PARQUET)]
+        if other:
+            raise InputError(f"{str(path)!r} matches {other[0].name}, which is no Parquet file; narrow the pattern")
+        return found
+    raise InputError(f"there is no file or folder {str(path)!r}")
+
+
+def _counts(file: Path, folder: Path) -> bool:
+    """Whether a file in a folder is one of its data files: not what other tools keep there beside them."""
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    return file.name.lower().endswith(PARQUET) and not hidden and file.is_file()
+
+
+def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
+    """What each file holds, from its footer alone."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    above = Path(os.path.commonpath([file.absolute().parent for file in files]))
+    found = []
+    for file in files:
+        name = str(file.absolute().relative_to(above))
+        if not os.access(file, os.R_OK):
+            raise InputError(f"{name} cannot be read: permission denied")
+        try:
+            with pq.ParquetFile(file) as opened:
+                schema, rows = opened.schema_arrow, opened.metadata.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(name, error) from None
+        twice = [column for column in schema.names if schema.names.count(column) > 1]
+        if twice:
+            raise InputError(f"{name} has more than one column named {twice[0]!r}")
+        found.append(ParquetFile(file, name, rows, schema))
+    return tuple(found)
+
+
+def unreadable(name: str, error: Exception) -> InputError:
+    """The error for a file that Arrow cannot read."""
+    said = str(error).splitlines()
+    return InputError(f"cannot read {name}: {said[0] if said else type(error).__name__}")

@@ -1,0 +1,540 @@
+"""Training records that do not fit into memory: Parquet files read in blocks, in a fixed order.
+
+What is known of them without reading the features is kept (files, columns, classes); the features pass by, a block at a
+time, the next one being read while one is worked on. Blocks do not depend on how files are cut into row groups.
+"""
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._errors import InputError, UsageError
+from datassay.data.files import ParquetFile, describe, find_parquet, unreadable
+from datassay.data.inputs import Codes, Inputs, _from_frame, as_labels
+from datassay.data.reading import STORED_INDEX, as_ids
+from datassay.data.table import Table, missing_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Points = NDArray[np.float32] | NDArray[np.float64]
+RecordScaling = Literal["none", "standard"]
+BATCH: Final = 2**16  # rows read at a time where only a column or two are read
+FITTED: Final = 2**14  # rows whose mean is taken before it joins the others': fixes the order of summation
+BUFFER: Final = 2**20  # bytes of a column fetched at a time, so that even one huge row group passes by in pieces
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive records: the first one's number, their features (by column) and their labels' codes."""
+
+    start: int
+    points: Points
+    codes: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Labelled records in Parquet files, to be read in blocks; make one with :func:`open_records`.
+
+    Attributes
+    ----------
+    files
+        The files, in order, with their rows and schemas.
+    label, features, id
+        The column to predict, those that describe a record, and the one that identifies it (None: their numbers do).
+    classes, class_sizes
+        The distinct labels, sorted, and how many records have each.
+    dtype
+        float32 if every feature is float32 in every file, else float64.
+    scale, centres, widths
+        How features are scaled: ``(x − centre) / width``, or as they are.
+    notes
+        What was noticed, one line each.
+    """
+
+    files: tuple[ParquetFile, ...]
+    label: str
+    features: tuple[str, ...]
+    id: str | None
+    classes: NDArray[np.generic]
+    class_sizes: NDArray[np.int64]
+    dtype: np.dtype[np.float32] | np.dtype[np.float64]
+    scale: RecordScaling = "none"
+    centres: NDArray[np.float64] | None = None
+    widths: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def __repr__(self) -> str:
+        many = f"{len(self.files):,} files" if len(self.files) > 1 else self.files[0].name
+        return f"Records({many}: {len(self):,} rows, {len(self.features)} features, label {self.label!r})"
+
+    def where(self, row: int) -> tuple[str, int]:
+        """The file that holds this record, and its row there, counting from 0."""
+        for file in self.files:
+            if row < file.rows:
+                return file.name, row
+            row -= file.rows
+        raise UsageError(f"there is no record {row + len(self)} of {len(self)}, counting from 0")
+
+    def blocks(self, rows: int = BATCH) -> Iterator[Block]:
+        """All records in order, ``rows`` at a time, scaled as asked for; codes are those of ``classes``."""
+        rows = _checks.integer("rows", rows, at_least=1)
+        labels = self._codes_by_batch(self.classes)
+        held: NDArray[np.uint8] | NDArray[np.int32] = np.empty(0, np.uint8)
+        for start, points in self.features_by_block(rows):
+            while len(held) < len(points):
+                more = next(labels)
+                held = np.concatenate([held.astype(more.dtype), more])
+            yield Block(start, points, held[: len(points)])
+            held = held[len(points) :]
+
+    def features_by_block(self, rows: int) -> Iterator[tuple[int, Points]]:
+        """The features alone, ``rows`` records at a time, with the number of the first; the next is read ahead."""
+        return read_ahead(self._scaled(rows))
+
+    def read(self) -> tuple[Points, NDArray[np.generic]]:
+        """All features and labels at once, in memory."""
+        points: Points = np.empty((len(self), len(self.features)), self.dtype)
+        for start, block in self.features_by_block(BATCH):
+            points[start : start + len(block)] = block
+        return points, self.classes[self.codes(self.classes)]
+
+    def codes(self, classes: NDArray[np.generic]) -> Codes:
+        """The label of every record as its place among ``classes``."""
+        kind = np.uint8 if len(classes) <= 256 else np.int32
+        found: Codes = np.empty(len(self), kind)  # type: ignore[assignment]
+        at = 0
+        for batch in self._codes_by_batch(classes):
+            found[at : at + len(batch)] = batch
+            at += len(batch)
+        return found
+
+    def ids(self) -> NDArray[np.generic]:
+        """The id of every record: the id column, or 0, 1, 2, …"""
+        if self.id is None:
+            return np.arange(len(self))
+        parts: list[NDArray[np.generic]] = []
+        for file, row, batch in _batches(self.files, (self.id,), BATCH):
+            column = batch.column(0)
+            _refuse_missing(column, f"the id {self.id!r}", file, row)
+            parts.append(np.asarray(column.to_numpy(zero_copy_only=False)))
+        kinds = {part.dtype.kind for part in parts}
+        if len(kinds) > 1 and not kinds <= set("iu"):
+            raise InputError(f"the id {self.id!r} holds numbers in some files and text in others")
+        whole = np.concatenate(parts)
+        return as_ids(whole.astype(np.str_) if whole.dtype.kind == "O" else whole, f"the id {self.id!r}")
+
+    def _codes_by_batch(self, classes: NDArray[np.generic]) -> Iterator[Codes]:
+        place = {name: at for at, name in enumerate(classes.tolist())}
+        for file, row, batch in _batches(self.files, (self.label,), BATCH):
+            names, codes = _label_values(batch.column(0), self.label, file, row)
+            if not set(names) <= set(place):
+                raise _changed(file)
+            table = np.array([place[name] for name in names], np.uint8 if len(classes) <= 256 else np.int32)
+            yield table[codes]
+
+    def _scaled(self, rows: int) -> Iterator[tuple[int, Points]]:
+        for start, points in self._raw(rows):
+            if self.centres is not None and self.widths is not None:
+                for j in range(points.shape[1]):
+                    points[:, j] = scaled(points[:, j], self.centres[j], self.widths[j])
+            yield start, points
+
+    def _raw(self, rows: int) -> Iterator[tuple[int, Points]]:
+        """Blocks of exactly ``rows`` records (the last: what is left), whatever the row groups and files."""
+        n = len(self)
+        start, at = 0, 0
+        points: Points = np.empty((len(self.features), min(rows, n)), self.dtype)
+        for file, row, batch in _batches(self.files, self.features, min(rows, BATCH)):
+            taken = 0
+            while taken < batch.num_rows:
+                more = min(points.shape[1] - at, batch.num_rows - taken)
+                part = batch.slice(taken, more)
+                for j, name in enumerate(self.features):
+                    _fill(part.column(j), points[j, at : at + more], name, file, row + taken)
+                taken += more
+                at += more
+                if at == points.shape[1]:
+                    yield start, points.T
+                    start, at = start + at, 0
+                    points = np.empty((len(self.features), min(rows, n - start)), self.dtype)
+
+
+def scaled(numbers: NDArray[np.generic], centre: object, width: object) -> NDArray[np.float64]:
+    """(x − centre) / width, in double precision."""
+    return np.asarray((numbers.astype(np.float64) - centre) / width)  # type: ignore[operator]
+
+
+def read_ahead(source: Iterator[T]) -> Iterator[T]:
+    """What ``source`` yields, with the next item being made in a thread while one is used."""
+    end = object()
+    pool = ThreadPoolExecutor(1, thread_name_prefix="datassay-read")
+    try:
+        coming = pool.submit(next, source, end)
+        while True:
+            item = coming.result()
+            if item is end:
+                return
+            coming = pool.submit(next, source, end)
+            yield item  # type: ignore[misc]
+            del item
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        if isinstance(source, Generator):
+            source.close()
+
+
+def _batches(
+    files: Sequence[ParquetFile], columns: Sequence[str], rows: int
+) -> Iterator[tuple[ParquetFile, int, "pa.RecordBatch"]]:
+    """The rows of all files in order: the file, the row of it that a batch begins with, and the batch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for file in files:
+        if file.rows == 0:
+            continue
+        row = 0
+        try:
+            with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened:
+                for batch in opened.iter_batches(rows, columns=list(columns), use_threads=False):
+                    yield file, row, batch.select(list(columns))  # in this file they may stand in another order
+                    row += batch.num_rows
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise unreadable(file.name, error) from None
+        if row != file.rows:
+            raise _changed(file)
+
+
+def _changed(file: ParquetFile) -> InputError:
+    return InputError(f"{file.name} is not what it was when it was opened; open the records again")
+
+
+def _refuse_missing(column: "pa.Array", what: str, file: ParquetFile, row: int) -> None:
+    if column.null_count:
+        first = column.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise InputError(f"{what} of {file.name} is missing at row {row + int(first)} (counting from 0)")
+
+
+def _fill(column: "pa.Array", out: Points, name: str, file: ParquetFile, row: int) -> None:
+    """Write a column's numbers, all present and finite."""
+    import pyarrow as pa
+
+    _refuse_missing(column, f"column {name!r}", file, row)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    numbers = column.to_numpy()
+    if numbers.dtype.itemsize == 8:
+        _checks.exact_as_float(f"column {name!r} of {file.name}", numbers)
+    out[:] = numbers
+    if not (np.isfinite(out.min()) and np.isfinite(out.max())):
+        first = int((~np.isfinite(out)).argmax())
+        raise InputError(
+            f"column {name!r} of {file.name} has the value {out[first]} at row {row + first} (counting from 0); every "
+            "feature must be finite"
+        )
+
+
+def _label_values(
+    column: "pa.Array", label: str, file: ParquetFile, row: int
+) -> tuple[list[object], NDArray[np.integer]]:
+    """The distinct labels of a batch as plain values, and which of them each row has."""
+    import pyarrow.compute as pc
+
+    _refuse_missing(column, f"the label {label!r}", file, row)
+    encoded = pc.dictionary_encode(column)
+    values = encoded.dictionary.to_pylist()
+    codes: NDArray[np.integer] = encoded.indices.to_numpy()
+    for at, value in enumerate(values):
+        if isinstance(value, float):
+            first = row + int((codes == at).argmax())
+            if value != value:
+                raise InputError(f"the label {label!r} of {file.name} is missing at row {first} (counting from 0)")
+            if not value.is_integer() or abs(value) > 2**53:
+                raise InputError(
+                    f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); labels are "
+                    "classes: strings or whole numbers"
+                )
+            values[at] = int(value)
+    return values, codes
+
+
+def open_records(
+    path: str | os.PathLike[str],
+    label: str,
+    features: Sequence[str] | None = None,
+    id: str | None = None,
+    *,
+    scale: RecordScaling = "none",
+) -> Records:
+    """Training records that need not fit into memory: a Parquet file, a folder, or a pattern like ``*.parquet``.
+
+    Give what comes back as ``X`` (and no ``y``) to :func:`tknn_shapley`, :func:`knn_banzhaf`, :func:`knn_loo`,
+    :func:`waka`, or :func:`knn_shapley` with a ``tolerance``, with validation data in memory. The values have the same
+    bits as if all records were in one array.
+
+    Parameters
+    ----------
+    path
+        Files are taken in the order of their names, a folder's with those below it. They must have the same columns,
+        in any order; files without rows are allowed.
+    label
+        The column to predict: strings, whole numbers or Booleans, none missing.
+    features
+        The columns that describe a record: numbers, none missing or infinite. All others, if left out.
+    id
+        The column that identifies a record, distinct in all files together. Without it records are numbered from 0.
+    scale
+        ``"none"`` takes numbers as they are. ``"standard"`` brings every feature to mean 0 and deviation 1, and
+        validation data likewise: one more pass over the files, at once.
+
+    Examples
+    --------
+    >>> import datassay as da, pandas as pd, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for part in range(3):
+    ...     frame = pd.DataFrame({"x": [part, part + 0.5], "y": ["a", "b"]})
+    ...     frame.to_parquet(folder / f"part-{part}.parquet")
+    >>> records = da.open_records(folder, "y")
+    >>> len(records), records.features, records.classes.tolist()
+    (6, ('x',), ['a', 'b'])
+    >>> da.knn_banzhaf(records, X_val=[[0.1]], y_val=["a"], k=1).values.tolist()
+    [0.6875, -0.3125, 0.1875, -0.0625, 0.0625, 0.0]
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"open_records takes the path of Parquet files, got {type(path).__name__}")
+    _checks.choice("scale", scale, get_args(RecordScaling))
+    _checks.not_one_string("features", features)
+    if label == id:
+        raise UsageError(f"label and id are both {label!r}; they must be different columns")
+    files = describe(find_parquet(path))
+    filled = [file for file in files if file.rows]
+    if not filled:
+        raise InputError(f"{str(path)!r} holds no rows; there is nothing to value")
+    notes: list[str] = []
+    chosen = _features(filled[0], label, id, features, notes)
+    for file in filled:
+        _same_columns(file, filled[0], chosen, label, id, given=features is not None)
+    classes, sizes = _classes(filled, label)
+    found = Records(files, label, chosen, id, classes, sizes, _dtype(filled, chosen), notes=tuple(notes))
+    return found if scale == "none" else _standardised(found)
+
+
+def _features(
+    file: ParquetFile, label: str, id: str | None, features: Sequence[str] | None, notes: list[str]
+) -> tuple[str, ...]:
+    present = file.schema.names
+    for name in (label, *([] if id is None else [id]), *(features or ())):
+        if name not in present:
+            raise InputError(f"{file.name}: {missing_column(name, present)}")
+    if features is None:
+        index = _stored_index(file)
+        if index:
+            notes.append(f"the index that pandas stored ({_checks.listed(index)}) is set aside")
+        chosen = tuple(name for name in present if name not in {label, id, *index})
+    else:
+        chosen = tuple(features)
+        twice = [name for name in chosen if chosen.count(name) > 1]
+        if twice:
+            raise UsageError(f"features names {twice[0]!r} more than once")
+        for aside, what in ((label, "label"), (id, "id")):
+            if aside in chosen:
+                raise UsageError(f"{aside!r} is the {what} and cannot be a feature as well")
+    if not chosen:
+        raise InputError(f"{file.name} has no features beside the label; distances need at least one")
+    return chosen
+
+
+def _stored_index(file: ParquetFile) -> list[str]:
+    named = (file.schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in file.schema.names if name in named or STORED_INDEX.fullmatch(name)]
+
+
+def _same_columns(
+    file: ParquetFile, first: ParquetFile, features: Sequence[str], label: str, id: str | None, *, given: bool
+) -> None:
+    """Refuse a file that lacks a column, has one that the others lack, or holds in one what is no number."""
+    wanted = {*features, label, *([] if id is None else [id])}
+    lacking = [name for name in (*features, label, *([] if id is None else [id])) if name not in file.schema.names]
+    if lacking:
+        raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
+    more = [name for name in file.schema.names if name not in {*wanted, *_stored_index(file)}]
+    if more and not given:
+        raise InputError(
+            f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the features to use"
+        )
+    for name in features:
+        _refuse_other_types(file, name)
+
+
+def _refuse_other_types(file: ParquetFile, name: str) -> None:
+    import pyarrow as pa
+
+    kind = file.schema.field(name).type
+    if any(getattr(pa.types, f"is_{one}")(kind) for one in ("integer", "floating", "boolean", "decimal")):
+        return
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    raise InputError(
+        f"column {name!r} of {file.name} holds {'text' if text else f'the type {kind}'}, and records read in blocks "
+        "must be numbers: encode it in the files, or name the features to use without it"
+    )
+
+
+def _dtype(files: Sequence[ParquetFile], features: Sequence[str]) -> np.dtype[np.float32] | np.dtype[np.float64]:
+    import pyarrow as pa
+
+    narrow = all(file.schema.field(name).type == pa.float32() for file in files for name in features)
+    return np.dtype(np.float32) if narrow else np.dtype(np.float64)
+
+
+def _label_kind(file: ParquetFile, label: str) -> str:
+    import pyarrow as pa
+
+    kind = file.schema.field(label).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "strings"
+    if pa.types.is_boolean(kind):
+        return "Booleans"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "whole numbers"
+    raise InputError(
+        f"the label {label!r} of {file.name} has the type {kind}; labels are strings, whole numbers or Booleans"
+    )
+
+
+def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+    """The distinct labels, sorted, and how many records have each: one pass over the label column."""
+    kinds: dict[str, str] = {}
+    for file in files:
+        kinds.setdefault(_label_kind(file, label), file.name)
+    if len(kinds) > 1:
+        told = " and ".join(f"{kind} in {name}" for kind, name in kinds.items())
+        raise InputError(f"the label {label!r} holds {told}; make them all alike")
+    counts: dict[object, int] = {}
+    for file, row, batch in _batches(files, (label,), BATCH):
+        names, codes = _label_values(batch.column(0), label, file, row)
+        for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
+            if count:
+                counts[name] = counts.get(name, 0) + count
+    classes = np.unique(as_labels(f"the label {label!r}", list(counts)))
+    return classes, np.array([counts[name] for name in classes.tolist()], np.int64)
+
+
+def _standardised(records: Records) -> Records:
+    """The records, to be scaled by means and deviations found in one pass.
+
+    The mean and the squared deviations of every ``FITTED`` consecutive records join those of all before (Chan, Golub &
+    LeVeque 1983): stable, and the same however the files are cut.
+    """
+    d = len(records.features)
+    n, mean, squares = 0, np.zeros(d), np.zeros(d)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+    for _, points in records.features_by_block(FITTED):
+        some = np.ascontiguousarray(points.T, np.float64)
+        m = some.shape[1]
+        here = some.mean(axis=1)
+        apart = here - mean
+        squares += np.square(some - here[:, None]).sum(axis=1) + apart * apart * (n * m / (n + m))
+        mean += apart * (m / (n + m))
+        n += m
+        low, high = np.minimum(low, some.min(axis=1)), np.maximum(high, some.max(axis=1))
+    width = np.sqrt(squares / n)
+    for j, name in enumerate(records.features):
+        if not np.isfinite(mean[j]) or not np.isfinite(width[j]):
+            raise InputError(f"column {name!r} holds numbers too large to scale; divide it first")
+        if low[j] == high[j]:  # a constant becomes 0
+            mean[j], width[j] = low[j], 1.0
+        elif width[j] == 0:
+            raise InputError(f"column {name!r} holds numbers too small to scale; multiply it first")
+    for array in (mean, width):
+        array.setflags(write=False)
+    note = f"features are scaled to mean 0 and deviation 1, both of all {n:,} training records"
+    return Records(
+        records.files, records.label, records.features, records.id, records.classes, records.class_sizes,
+        records.dtype, "standard", mean, width, (*records.notes, note),
+    )  # fmt: skip
+
+
+ACCEPTED: Final = (
+    "records read in blocks (open_records) are taken by tknn_shapley, knn_banzhaf, knn_loo, waka, and knn_shapley with "
+    "a tolerance"
+)
+
+
+def prepare_records(records: Records, y: object, X_val: object | None, y_val: object | None, ids: object) -> Inputs:
+    """Records and validation data in one form, as :func:`prepare` gives it; the points stay in their files."""
+    if y is not None:
+        raise UsageError(f"y must be left out: the labels of the records are in their column {records.label!r}")
+    if X_val is None:
+        raise UsageError("X_val must be given, with y_val: records read in blocks do not value each other")
+    points_val, labels_val = _validation(records, X_val, y_val)
+    if (records.classes.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
+        raise InputError(
+            f"the label {records.label!r} and y_val are of different types: {records.classes[0].item()!r} and "
+            f"{labels_val[0].item()!r}; make them both strings or both whole numbers"
+        )
+    classes = np.unique(np.concatenate([records.classes, labels_val]))
+    codes = records.codes(classes)
+    notes = records.notes
+    unseen = classes[~np.isin(classes, records.classes)]
+    if len(unseen):
+        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
+    if len(classes) == 1:
+        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
+    found = records.ids() if ids is None else as_ids(np.asarray(ids), "ids")
+    if len(found) != len(records):
+        raise InputError(f"ids has {len(found)} entries for {len(records)} records")
+    found.setflags(write=False)  # a result need not copy what cannot change
+    codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
+    given = ids is not None or records.id is not None
+    later = records.classes[
+        :0
+    ]  # the labels are made of the codes when the result is: till then they would be in the way
+    return Inputs(records, points_val, codes, codes_val, classes, later, labels_val, found, given, notes)
+
+
+def _validation(records: Records, X_val: object, y_val: object | None) -> tuple[object, NDArray[np.generic]]:
+    """Validation points, scaled as the records are, and their labels."""
+    if isinstance(X_val, Table):
+        raise UsageError(
+            "X_val must be an array, a data frame of numbers or records: a Table is encoded as a whole, and records "
+            "read in blocks are not"
+        )
+    if isinstance(X_val, Records):
+        if X_val.scale != "none":
+            raise UsageError("open the validation records without scale: they are scaled as the training records are")
+        if set(X_val.features) != set(records.features):
+            raise InputError(
+                f"X_val has the features {_checks.listed(X_val.features)} and X has {_checks.listed(records.features)}"
+            )
+        points, labels = X_val.read()
+        points = points[:, [X_val.features.index(name) for name in records.features]]
+        labels = labels if y_val is None else as_labels("y_val", y_val)
+    else:
+        if y_val is None:
+            raise UsageError("y_val must be given: one label for each row of X_val")
+        found = _from_frame("X_val", X_val, records.features)[0]
+        labels = as_labels("y_val", y_val)
+        if records.centres is None or records.widths is None:
+            return found, labels
+        points = np.asarray(found)
+        if points.ndim != 2 or points.shape[1] != len(records.features) or points.dtype.kind not in "biuf":
+            return found, labels  # whoever takes it says what is wrong
+    if records.centres is not None and records.widths is not None:
+        kind = points.dtype if points.dtype == np.float32 else np.dtype(np.float64)
+        return scaled(points, records.centres, records.widths).astype(kind), labels
+    return points, labels
