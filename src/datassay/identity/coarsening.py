@@ -253,8 +253,9 @@ def suggest_coarsening(
     attributes = _checks.integer("attributes", attributes, at_least=1)
     size = _checks.integer("size", size, at_least=2)
     names = list(given.features if columns is None else columns)
-    now: dict[str, Any] = {**measured_bins(given, names), **(coarsen or {})}
-    notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in measured_bins(given, names))
+    bins = measured_bins(given, names)
+    now: dict[str, Any] = {**bins, **(coarsen or {})}
+    notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in bins)
 
     spread = {name: len(np.unique(given.columns[name].data)) for name in names}
 

@@ -109,12 +109,11 @@ def found(job: Job) -> Section:
             + (f", and measurements to some precision ({_listed_bins(bins)})." if bins else "."),
             *((f"Attributes that hold measurements, or say too little to be looked at: {_listed(dropped)}. Name them "
                "with --quasi-identifiers if somebody could know them.",) if dropped else ()),
-            *((f"The label {table.label}, in the count of unique "
-            f"people.",) if table.label is not None and table.label not in names else ()),
+            *((f"The label {table.label}, in the count of unique people.",)
+              if table.label is not None and table.label not in names else ()),
             *((f"The columns {named(job.aside)}, which number the rows.",) if job.aside else ()),
             *((f"Risk in the whole table: people were searched for in a sample of {len(job.sample):,} records, and "
-            f"among "
-               "more people one hides better.",) if job.sampled else ()),
+               "among more people one hides better.",) if job.sampled else ()),
         ),
         facts=facts,
     )  # fmt: skip
@@ -162,11 +161,9 @@ def _direct(table: Table) -> list[Block]:
             found.append(
                 Paragraph(
                     (
-                        f"{name} holds text with ", Number(f"{different:,}", BITS), f" different values in "
-                        f"{len(table):,} "
-                        "records. It was set aside here and is in no number of this page; whoever knows it finds "
-                        "people by "
-                        "it, and it belongs in no release.",
+                        f"{name} holds text with ", Number(f"{different:,}", BITS), " different values in "
+                        f"{len(table):,} records. It was set aside here and is in no number of this page; whoever "
+                        "knows it finds people by it, and it belongs in no release.",
                     )
                 )
             )  # fmt: skip

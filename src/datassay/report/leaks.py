@@ -8,7 +8,7 @@ from datassay.report.figures import as_svg
 from datassay.report.job import Job, percent
 from datassay.value import self_waka
 
-ATTACK, EXPOSURE, JOINED = "membership-attack", "self-waka", "value-and-exposure"
+ATTACK, JOINED = "membership-attack", "value-and-exposure"
 FEW = 200  # records: with fewer, what holds of these may not hold of others
 DRAWN = 1500  # points in a figure; a page has to stay small
 

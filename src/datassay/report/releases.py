@@ -158,8 +158,7 @@ def _not_picked(compared: _Compared, what: str) -> tuple[Text, Text]:
         )  # fmt: skip
     if len(keeping):
         return ("What keeps its use is no more like the original than random values; as it is, the mean risk of being "
-        "found "
-                "is ", as_it_is, "."), ("Release less of it, or not at all.",)  # fmt: skip
+        "found is ", as_it_is, "."), ("Release less of it, or not at all.",)  # fmt: skip
     cheapest = int(others[np.argmax(useful[others])])
     return (
         f"None of {count(len(others), 'way')} to change the data keeps {KEPT:.0%} of its {what}; as it is, the mean "
@@ -289,8 +288,7 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         Paragraph(
             (
                 "Each strategy was applied to the data, ", Number(f"{compared.people:,}", RISK), " people were "
-                "searched "
-                "for in the result, and the result was compared with the original",
+                "searched for in the result, and the result was compared with the original",
                 *((" and used to predict people who are in neither",) if compared.mcc is not None else ()),
                 f". The pick is the strategy of least mean risk among those that change the data and keep {KEPT:.0%} "
                 f"of the "

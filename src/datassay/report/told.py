@@ -103,14 +103,12 @@ def told(job: Job) -> Section:
             Paragraph(
                 (
                     "What ε means: take everything that is told to everybody but the owner of one record. It would be "
-                    "told "
-                    "with nearly the same probability had that record not been there: at most ",
+                    "told with nearly the same probability had that record not been there: at most ",
                     Number(f"e^{job.epsilon:g} = {times:.3g}", PRIVATE), " times as likely, but for a chance of ",
                     Number(f"{job.delta:.2g}", PRIVATE), ". So somebody who thought it as likely as not that a person "
                     "is in "
                     "the data can become at most ", Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it from "
-                    "what "
-                    "others are told, but for that chance. (With ε = 0.1 it is "
+                    "what others are told, but for that chance. (With ε = 0.1 it is "
                     f"{math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 {math.exp(5) / (1 + math.exp(5)):.1%}.) "
                     f"What an "
                     "owner is told about their own record depends on that record openly: it is for them alone.",

@@ -238,8 +238,7 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
                 ", gives an accuracy of ", Number(f"{there:.3f}", "removal-curve"), f": {verdict} leaving out as many "
                 f"at "
                 "random (", Number(f"{by_chance:.3f}", "removal-curve"), "). Values say whom to look at, not whom to "
-                "drop "
-                "unseen.",
+                "drop unseen.",
             )
         ),
     ]  # fmt: skip
