@@ -415,6 +415,12 @@ class TestTold:
         )
         assert "occur in the training data too" in told(made.section("told"))
 
+    def test_a_label_that_only_the_public_records_have_does_not_end_it(self):
+        frame = da.census(200, seed=1).to_frame("pandas")
+        frame.loc[150:155, "income"] = "unheard of"
+        made = da.report(frame.iloc[:150], "income", id="id", validation=frame.iloc[150:], quick=True)
+        assert made.section("told").left_out == ""
+
     def test_a_rare_class_does_not_end_it(self):
         frame = da.census(200, seed=1).to_frame("pandas")
         frame.loc[3, "income"] = "unheard of"

@@ -43,7 +43,7 @@ def told(job: Job) -> Section:
     if len(public) > MOST_VALIDATION:
         public = public.select(np.sort(np.random.default_rng(job.seed).permutation(len(public))[:MOST_VALIDATION]))
     tau = float(tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
-    classes = len(np.unique(job.sample.labels))
+    classes = len({str(one) for one in (*job.sample.labels.tolist(), *public.labels.tolist())})
     openly = tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
     budgets = sorted({job.epsilon, *(one for one in TRIED if one > job.epsilon or not job.quick)})
     show = job.stages.part("private values")
