@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ settings.register_profile(
     "datassay", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("datassay")
+
+# Started in the background by a shell, ^C is ignored, and by all processes that tests start: tests of it need it heard.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _shared_data() -> Path | None:
