@@ -11,6 +11,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
@@ -372,3 +373,23 @@ class TestCommandLine:
             first, again = self.run(*arguments, *kept), self.run(*arguments, *kept)
             assert plain.stdout == first.stdout == again.stdout != ""
             assert len(list((tmp_path / f"kept{at}").iterdir())) >= 2
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_answers_come_although_the_thread_that_takes_them_in_has_ended(monkeypatch):
+    """As it does where warnings are errors and loky warns that a worker went home."""
+    monkeypatch.setattr(_elsewhere, "LOOK_UP", 0.2)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        da.knn_shapley(*data())  # workers are there
+        kind, ended = process_executor._ExecutorManagerThread, []
+        as_before = kind.process_result_item
+
+        def process_result_item(self, item):
+            if not ended:
+                ended.append(self)
+                raise RuntimeError
+            return as_before(self, item)
+
+        monkeypatch.setattr(kind, "process_result_item", process_result_item)
+        assert bits(da.knn_shapley(*data())) == reference("knn_shapley")
+    assert not ended[0].is_alive()

@@ -33,6 +33,7 @@ Task = Callable[..., Any]
 MOST_LOSSES = 3
 PATIENCE = 30.0  # seconds until a cluster without workers is given up
 ANSWERS_WITHIN = 10.0  # seconds: a scheduler
+LOOK_UP = 5.0  # seconds between two looks at whether somebody still waits for the workers' answers
 RECOUNT = 5.0  # seconds between two looks at how large a cluster is
 SECONDS_A_CALL = 0.2  # a call takes milliseconds of everybody's time, whatever it asks for
 LARGEST_CALL = 32  # groups
@@ -231,6 +232,33 @@ def _ready() -> None:
     """Run by a worker when it has started."""
 
 
+def _unattended(pool: Any) -> bool:
+    """Whether the thread that hands out work and takes in answers has ended, and nobody noticed.
+
+    Where warnings are errors, one that loky gives in that thread ends it: then no answer ever comes.
+    """
+    thread = getattr(pool, "_executor_manager_thread", None)
+    return thread is not None and not thread.is_alive()
+
+
+class _Attended:
+    """An answer that will come, or be known not to."""
+
+    def __init__(self, future: "Future[Any]", pool: Any) -> None:
+        self._future, self._pool = future, pool
+
+    def result(self) -> Any:
+        """Wait for it, looking up from time to time."""
+        while True:
+            try:
+                return self._future.result(timeout=LOOK_UP)
+            except TimeoutError:
+                if self._future.done():  # the task itself ran out of some time, or the answer has just come
+                    return self._future.result()
+                if _unattended(self._pool):
+                    raise BrokenExecutor("nobody waits for the workers' answers any more") from None
+
+
 class Processes:
     """Workers on this machine that stay from call to call; no call carries the data."""
 
@@ -259,12 +287,12 @@ class Processes:
         """Until a worker is there. Those of an earlier call may just have gone, and nobody has noticed yet."""
         while True:
             try:
-                self._pool.submit(_ready).result()
+                _Attended(self._pool.submit(_ready), self._pool).result()
                 return
             except BrokenExecutor:
                 self.renew()
 
-    def submit(self, *arguments: Any) -> "Future[Any]":
+    def submit(self, *arguments: Any) -> _Attended:
         """Call the task."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
@@ -274,7 +302,7 @@ class Processes:
                 self.renew()
                 future = self._pool.submit(self._call, *arguments)
         self._futures = [f for f in self._futures if not f.done()] + [future]
-        return future
+        return _Attended(future, self._pool)
 
     def count(self) -> int:
         """How many there are."""
@@ -288,6 +316,8 @@ class Processes:
                 f"workers died {self._losses} times, most likely for lack of memory; with n_jobs=1 the work is done "
                 "here, and what goes wrong is seen"
             )
+        if _unattended(self._pool):
+            self._pool.shutdown(wait=False, kill_workers=True)
         self._pool = self._start()
 
     def close(self, at_once: bool) -> None:
