@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import digest
 from datassay._errors import InputError, UsageError
+from datassay._tensors import without_tensors
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
     DEFAULT_MEMORY,
-    AnySpace,
+    DeviceSpace,
     FeatureSpace,
     MatrixSpace,
     NearestRanking,
     Ranked,
     as_floats,
     collect,
-    make_space,
+    space_on,
 )
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
@@ -100,6 +101,7 @@ def membership_attack(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Attack:
     """Play security games: can one tell from the model's loss on a record whether it was in the training data?
 
@@ -134,6 +136,8 @@ def membership_attack(
     client, checkpoint
         A Dask client for the neighbour search, and a folder in which what it found is kept: see
         :func:`datassay.knn_shapley`. The games themselves take little, and are played here.
+    device
+        ``"cuda"``: a graphics card finds the neighbours, as in :func:`datassay.knn_shapley`.
     games, targets, seed
         Games, targets in each (None: all records, for success rates of every one of them), and the seed of all draws.
     shadows
@@ -174,11 +178,14 @@ def membership_attack(
     if not alone:
         shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
     seed = _checks.integer("seed", seed, at_least=0)
+    if model is not None and device is not None:
+        raise UsageError("device finds the neighbours of k-NN models; leave it out with model")
     if model is not None and checkpoint is not None:
         raise UsageError("checkpoint keeps the neighbours of k-NN models; leave it out with model")
     game = make_game(
-        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, client=client, checkpoint=checkpoint
-    )
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, client=client, checkpoint=checkpoint,
+        device=device,
+    )  # fmt: skip
     n = game.space.n_train
     if n < 4:
         raise InputError(f"a security game needs at least 4 records, got {n}")
@@ -245,10 +252,11 @@ def membership_attack(
 
 def _among_copies(game: Game, held: object, metric: str) -> Game:
     """The same game, in which records look at copies of themselves and of the others."""
-    points, copies = np.asarray(game.inputs.points), as_floats("held", held)
+    points, copies = np.asarray(without_tensors(game.inputs.points)), as_floats("held", held)
     if copies.shape != points.shape:
         raise InputError(f"held must have the shape of the records, {points.shape}; got {copies.shape}")
-    return replace(game, space=make_space(copies, points, metric, zero_rows=True))
+    device = game.space.device if isinstance(game.space, DeviceSpace) else None
+    return replace(game, space=space_on(device, copies, points, metric, game.run, zero_rows=True))
 
 
 class Stage(Protocol):
@@ -273,17 +281,15 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     may come before it. Where more than ``limit`` do, how many is not told.
     """
     space = game.space
-    if isinstance(space, MatrixSpace):
-        some: AnySpace = replace(space, matrix=space.matrix[asked], excludes_self=False)
-    else:
-        assert isinstance(space, FeatureSpace)
-        some = replace(space, queries=space.queries[asked], excludes_self=False)
+    assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
+    some = space.seen_from(asked)
 
     def compute(block: Ranked) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        own = block.order == asked[block.rows, None]
+        order = block.here().order
+        own = order == asked[block.rows, None]
         ahead = np.where(own.any(axis=1), own.argmax(axis=1), limit + 1)
         own[~own.any(axis=1), -1] = True  # all of these come before it
-        return block.order[~own].reshape(len(own), -1), ahead
+        return order[~own].reshape(len(own), -1), ahead
 
     found, ahead = collect(some, NearestRanking(limit + 1), compute, game.run)
     return found, ahead
@@ -354,7 +360,7 @@ class _FittedStage:
             raise UsageError(
                 f"model must have fit and predict_proba, as scikit-learn's have; got {type(model).__name__}"
             )
-        self.points = np.asarray(game.inputs.points)
+        self.points = np.asarray(without_tensors(game.inputs.points))
         self.rng = np.random.default_rng([seed, 2**32])
         n = game.space.n_train
         self.inside = np.stack([_half(self.rng, n) for _ in range(shadows)], axis=1)

@@ -12,6 +12,7 @@ from datassay.cli.options import (
     CheckpointOption,
     DaskOption,
     DataArgument,
+    DeviceOption,
     FailIfOption,
     IgnoreOption,
     JobsOption,
@@ -82,6 +83,7 @@ def attack(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     dask: DaskOption = None,
+    device: DeviceOption = None,
     checkpoint: CheckpointOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -104,10 +106,12 @@ def attack(
     check_jobs(jobs)
     if everyone and targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
+    if dask is not None and device is not None:
+        raise UsageError("--dask and --device are two answers to who does the work; give one of them")
     table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
         "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
-        "progress": shows_progress(quiet),
+        "progress": shows_progress(quiet), "device": device,
     }  # fmt: skip
     with on_cluster(dask):
         found = da.membership_attack(

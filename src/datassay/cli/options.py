@@ -187,6 +187,12 @@ DaskOption = Annotated[
         "--dask", metavar="ADDRESS", help="Run on the Dask cluster with its scheduler here, such as tcp://HOST:8786."
     ),
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device", help="Where the neighbours are found: cuda (a graphics card) or cpu, by torch; without it, here."
+    ),
+]
 CheckpointOption = Annotated[
     Path | None,
     typer.Option(

@@ -13,6 +13,7 @@ from datassay.cli.options import (
     CheckpointOption,
     DaskOption,
     DataArgument,
+    DeviceOption,
     FailIfOption,
     IgnoreOption,
     JobsOption,
@@ -243,6 +244,7 @@ def value(
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     dask: DaskOption = None,
+    device: DeviceOption = None,
     checkpoint: CheckpointOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -261,6 +263,8 @@ def value(
       datassay value census --truth label_error
 
       datassay value large.parquet --label y --dask tcp://scheduler:8786 --checkpoint large.kept -o values.parquet
+
+      datassay value large.parquet --label y --device cuda -o values.parquet
 
       datassay value train.csv --validation val.csv --label y --method data-shapley --model logistic-regression
 
@@ -289,9 +293,13 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         "max_coalitions": max_coalitions, "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling,
         "truncation": truncation, "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design,
         "kappa": kappa, "lam": lam, "cache": cache, "convergence": convergence,
-        "checkpoint": checkpoint,
+        "checkpoint": checkpoint, "device": device,
     }  # fmt: skip
-    check_applies(method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric", "checkpoint"})
+    check_applies(
+        method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric", "checkpoint", "device"}
+    )
+    if dask is not None and device is not None:
+        raise UsageError("--dask and --device are two answers to who does the work; give one of them")
     if truth is not None and group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
@@ -299,7 +307,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         unusable: dict[str, object] = {
             "--split": split, "--truth": truth, "--categorical": categorical, "--text": text is not Text.REFUSE,
             "--scale minmax": scale is Scale.MINMAX,
-            "--dask": dask, "--checkpoint": checkpoint,
+            "--dask": dask, "--checkpoint": checkpoint, "--device": device,
         }  # fmt: skip
         check_streamed(data, method.value, label, validation, given, unusable)
         assert label is not None
@@ -465,7 +473,7 @@ def _run(
             arguments["k"] = int(tuned.best)
         else:
             arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
-    for name in ("utility", "tolerance", "variant", "checkpoint"):
+    for name in ("utility", "tolerance", "variant", "checkpoint", "device"):
         if given[name] is not None:
             arguments[name] = given[name]
     values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)

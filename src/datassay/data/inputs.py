@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._tensors import without_tensors
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.reading import as_ids, frame_index, is_missing
 from datassay.data.table import Table
@@ -185,6 +186,7 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     """Labels as a plain array of strings, whole numbers or Booleans."""
     if isinstance(given, Table):
         given = given.labels
+    given = without_tensors(given)
     # A list goes through object, lest numpy turn a stray number among strings into a string.
     labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
@@ -217,7 +219,7 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
 def as_targets(name: str, given: object) -> NDArray[np.float64]:
     """Numbers to predict, one a row, all of them finite."""
     try:
-        targets = np.asarray(given, np.float64)
+        targets = np.asarray(without_tensors(given), np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} must hold numbers for a model that predicts numbers") from None
     if targets.ndim != 1:
@@ -238,7 +240,7 @@ def _join(
     encoder: Encoder | None = None,
     numeric: bool = False,
 ) -> Inputs:
-    if (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
+    if len(labels) and len(labels_val) and (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
         raise InputError(
             "y and y_val hold labels of different types: "
             f"{labels[0].item()!r} and {labels_val[0].item()!r}; make them both strings or both whole numbers"
@@ -252,7 +254,7 @@ def _join(
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
     if len(classes) == 1:
         notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
-    chosen = np.arange(n) if ids is None else as_ids(np.asarray(ids), "ids")
+    chosen = np.arange(n) if ids is None else as_ids(np.asarray(without_tensors(ids)), "ids")
     if len(chosen) != n:
         raise InputError(f"ids has {len(chosen)} entries for {n} records")
     return Inputs(

@@ -1,5 +1,16 @@
 """Neighbours: distances → full ranking, nearest J or within τ, in blocks, the same bits however it is run."""
 
+from datassay.neighbors.device import (
+    ALONG,
+    OVER,
+    DeviceSpace,
+    Total,
+    compiled,
+    constant,
+    device_of,
+    device_space,
+    whole,
+)
 from datassay.neighbors.passes import (
     DEFAULT_MEMORY,
     AnySpace,
@@ -18,6 +29,7 @@ from datassay.neighbors.passes import (
     group_size,
     nearest_neighbours,
     one_by_one,
+    space_on,
 )
 from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, visit_within
 from datassay.neighbors.space import (
@@ -26,14 +38,17 @@ from datassay.neighbors.space import (
     MatrixSpace,
     NeighbourGraph,
     as_floats,
+    check_labels,
     make_space,
     space_of,
 )
 
 __all__ = [
+    "ALONG",
     "DEFAULT_MEMORY",
     "METRICS",
     "AnySpace",
+    "DeviceSpace",
     "Distances",
     "EveryDistance",
     "FeatureSpace",
@@ -44,13 +59,20 @@ __all__ = [
     "NearestRanking",
     "NeighbourGraph",
     "Ranked",
+    "OVER",
     "RecordSpace",
     "Run",
+    "Total",
     "Within",
     "WithinThreshold",
     "accumulate",
     "as_floats",
+    "check_labels",
     "collect",
+    "compiled",
+    "constant",
+    "device_of",
+    "device_space",
     "group_size",
     "make_space",
     "mark_bytes",
@@ -58,5 +80,7 @@ __all__ = [
     "one_by_one",
     "record_space",
     "space_of",
+    "space_on",
     "visit_within",
+    "whole",
 ]

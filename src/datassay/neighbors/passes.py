@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,12 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
-from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
+from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, make_space
+
+if TYPE_CHECKING:
+    import torch
 
 DEFAULT_MEMORY = 512 * 2**20
 """Bytes a pass may use for its blocks unless told otherwise.
@@ -32,7 +36,7 @@ DEFAULT_MEMORY = 512 * 2**20
 Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
 """
 
-AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace
+AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 T = TypeVar("T")
 
 
@@ -55,6 +59,11 @@ class Run:
         """Who runs it."""
         return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
 
+    @property
+    def device_memory(self) -> int | None:
+        """Bytes a device may use, if the caller said so; None for what is free there."""
+        return None if self.memory == DEFAULT_MEMORY else self.memory
+
     def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
         # Nobody draws a bar, or asks others to work, from within a worker.
         return Run, (self.n_jobs, self.memory)
@@ -66,6 +75,16 @@ class Ranked:
 
     rows: slice
     order: NDArray[np.uint32]
+
+    on_device: ClassVar[bool] = False
+
+    def empty(self) -> NDArray[np.float64]:
+        """One number for each of the rows, to be filled in."""
+        return np.empty(len(self.order))
+
+    def here(self) -> Self:
+        """The same block, in memory."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,8 @@ class Within:
 
     rows: slice
     inside: NDArray[np.uint8]
+
+    on_device: ClassVar[bool] = False
 
 
 B_co = TypeVar("B_co", covariant=True)
@@ -361,6 +382,8 @@ def accumulate(
         from datassay.neighbors.streaming import accumulate_records
 
         return accumulate_records(space, view, add, run)
+    if isinstance(space, DeviceSpace):
+        return accumulate_on_device(space, view, add, run)
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
     plan = _plan(space, view, run, extra_per_worker=24 * space.n_train)
     rows, scratches = plan.rows, _Scratches()
@@ -382,6 +405,8 @@ def collect(
 
     Blocks are views of buffers that the next block writes over: ``compute`` returns arrays of its own.
     """
+    if isinstance(space, DeviceSpace):
+        return collect_on_device(space, view, compute, run)
     plan = _plan(space, view, run, extra_per_worker=0)
     rows, scratches = plan.rows, _Scratches()
 
@@ -403,6 +428,15 @@ def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
             report(len(group))
 
 
+def space_on(
+    device: "torch.device | None", X: object, X_val: object | None, metric: str, run: Run, *, zero_rows: bool = False
+) -> AnySpace:
+    """The space behind the arguments of a value function: in memory, or on this device."""
+    if device is None:
+        return make_space(X, X_val, metric, zero_rows=zero_rows)
+    return device_space(X, X_val, metric, device, run.device_memory, zero_rows=zero_rows)
+
+
 def nearest_neighbours(
     X: object,
     X_val: object | None = None,
@@ -412,25 +446,27 @@ def nearest_neighbours(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
+    device: object | None = None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """The ``limit`` nearest training points of every validation point, and their distances.
 
-    Exact, ties to the smaller index. With ``X_val=None`` each record looks at all the others.
+    Exact, ties to the smaller index. With ``X_val=None`` each record looks at all the others. ``device`` as in
+    :func:`datassay.knn_shapley`.
 
     >>> import numpy as np
     >>> near, distance = nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), limit=1)
     >>> near[:, 0].tolist(), distance[:, 0].tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    from datassay.neighbors.space import make_space
-
-    limit = _checks.integer("limit", limit, at_least=1)
-    space = make_space(X, X_val, metric)
+    limit, run = _checks.integer("limit", limit, at_least=1), Run(n_jobs, memory, progress)
+    chosen = device_of(device, X, X_val)
+    space = (
+        make_space(X, X_val, metric) if chosen is None else device_space(X, X_val, metric, chosen, run.device_memory)
+    )
 
     def compute(block: Nearest) -> tuple[NDArray[Any], ...]:
-        return block.order.copy(), block.distances.astype(np.float64)
+        found = block.here()
+        return found.order.copy(), found.distances.astype(np.float64)
 
-    near, distances = collect(
-        space, NearestDistances(min(limit, _others(space))), compute, Run(n_jobs, memory, progress)
-    )
+    near, distances = collect(space, NearestDistances(min(limit, _others(space))), compute, run)
     return near, distances

@@ -24,6 +24,7 @@ from datassay.neighbors.space import (
     Floats,
     check_not_too_large,
     check_not_too_small,
+    just_at_most,
     make_space,
 )
 
@@ -263,7 +264,7 @@ def visit_within(
     """
     from datassay.neighbors import kernels
 
-    limit = _just_at_most(space.threshold(tau), space.dtype)
+    limit = just_at_most(space.threshold(tau), space.dtype)
     m = space.n_validation
     threads, rows, few = _plan(space, thread_count(n_jobs), memory, mark_bytes(m))
     marks = [np.empty(mark_bytes(m) * few * kernels.TILE, np.uint8) for _ in range(threads)]
@@ -288,13 +289,6 @@ def visit_within(
 def mark_bytes(n_validation: int) -> int:
     """Bytes that hold a bit for each validation point."""
     return -(-n_validation // 8)
-
-
-def _just_at_most(limit: float, dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> np.float32 | np.float64:
-    """The largest number of this type that is not above ``limit``: comparing with it is comparing with the limit."""
-    largest = float(np.finfo(dtype).max)
-    found = dtype.type(min(max(limit, -largest), largest))
-    return found if float(found) <= limit else np.nextafter(found, dtype.type(-np.inf))
 
 
 class _Team:

@@ -5,7 +5,7 @@ know what they are for. With ``X_val=None`` the training points look at each oth
 own neighbours.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Final
 
@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._tensors import without_tensors
 from datassay.data import Inputs
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 ONE_RECORD: Final = "X has one row and there is no validation data; a record cannot be its own neighbour"
 METRICS: Final = ("euclidean", "cosine", "manhattan", "precomputed")
+PRECOMPUTED: Final = -1  # where a metric's number is asked for and there is none
 
 
 def as_floats(name: str, array: object, what: str = "feature") -> Floats:
     """A finite 2-D array in C order: float32 if it is float32, else float64. Errors name row and column."""
+    array = without_tensors(array)
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InputError(f"{name} has masked entries; fill them in first")
     try:
@@ -84,28 +87,17 @@ class FeatureSpace:
 
     def threshold(self, tau: float) -> float:
         """``tau`` in the scale of ``fill``: for Euclidean distance the largest s with √s ≤ tau."""
-        from datassay.neighbors import kernels
-
-        if self.metric != kernels.EUCLIDEAN:
-            return tau
-        if tau < 0:
-            return -1.0
-        kind = self.dtype.type
-        largest = float(np.finfo(self.dtype).max)
-        if tau >= np.sqrt(largest):
-            return largest
-        limit = kind(tau * tau)
-        while float(np.sqrt(limit)) > tau:
-            limit = np.nextafter(limit, kind(0))
-        while float(np.sqrt(np.nextafter(limit, kind(np.inf)))) <= tau:
-            limit = np.nextafter(limit, kind(np.inf))
-        return float(limit)
+        return limit_within(tau, self.metric, self.dtype)
 
     def true_distances(self, filled: Floats) -> Floats:
         """Square root for Euclidean distance; the number itself otherwise."""
         from datassay.neighbors import kernels
 
         return np.sqrt(filled) if self.metric == kernels.EUCLIDEAN else filled
+
+    def seen_from(self, rows: NDArray[np.intp]) -> "FeatureSpace":
+        """The training points as seen from some of the validation points, which are not excluded then."""
+        return replace(self, queries=self.queries[rows], excludes_self=False)
 
 
 @dataclass(frozen=True)
@@ -144,6 +136,37 @@ class MatrixSpace:
     def true_distances(self, filled: Floats) -> Floats:
         """The numbers themselves."""
         return filled
+
+    def seen_from(self, rows: NDArray[np.intp]) -> "MatrixSpace":
+        """The training points as seen from some of the validation points, which are not excluded then."""
+        return replace(self, matrix=self.matrix[rows], excludes_self=False)
+
+
+def limit_within(tau: float, metric: int, dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> float:
+    """``tau`` in the scale of what ranks points: for Euclidean distance the largest s with √s ≤ tau."""
+    from datassay.neighbors import kernels
+
+    if metric != kernels.EUCLIDEAN:
+        return tau
+    if tau < 0:
+        return -1.0
+    kind = dtype.type
+    largest = float(np.finfo(dtype).max)
+    if tau >= np.sqrt(largest):
+        return largest
+    limit = kind(tau * tau)
+    while float(np.sqrt(limit)) > tau:
+        limit = np.nextafter(limit, kind(0))
+    while float(np.sqrt(np.nextafter(limit, kind(np.inf)))) <= tau:
+        limit = np.nextafter(limit, kind(np.inf))
+    return float(limit)
+
+
+def just_at_most(limit: float, dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> np.float32 | np.float64:
+    """The largest number of this type that is not above ``limit``: comparing with it is comparing with the limit."""
+    largest = float(np.finfo(dtype).max)
+    found = dtype.type(min(max(limit, -largest), largest))
+    return found if float(found) <= limit else np.nextafter(found, dtype.type(-np.inf))
 
 
 def _exclude_self(space: FeatureSpace | MatrixSpace, start: int, out: Floats) -> None:
@@ -257,10 +280,15 @@ def space_of(
 ) -> FeatureSpace | MatrixSpace | NeighbourGraph:
     """The space of prepared inputs, with one label for every row."""
     space = make_space(inputs.points, inputs.points_val, metric, zero_rows=zero_rows)
-    for name, codes, n in (("y", inputs.codes, space.n_train), (held_out, inputs.codes_val, space.n_validation)):
+    check_labels(inputs, space.n_train, space.n_validation, held_out)
+    return space
+
+
+def check_labels(inputs: Inputs, n_train: int, n_validation: int, held_out: str = "y_val") -> None:
+    """Refuse labels that are not one for every row."""
+    for name, codes, n in (("y", inputs.codes, n_train), (held_out, inputs.codes_val, n_validation)):
         if len(codes) != n:
             raise InputError(f"{name} has {len(codes)} labels for {n} rows")
-    return space
 
 
 def make_space(
@@ -276,39 +304,56 @@ def make_space(
     """
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
-        return _given_space(X, X_val)
+        return given_space(X, X_val)
     if X is None:
         raise UsageError(f"X must be given with metric={metric!r}")
     points = as_floats("X", X)
-    if points.shape[0] == 0:
-        raise InputError("X has no rows; there is nothing to value")
-    if points.shape[1] == 0:
-        raise InputError("X has no features; distances need at least one")
     queries = points if X_val is None else as_floats("X_val", X_val)
-    if queries.shape[0] == 0:
-        raise InputError("X_val has no rows; values need at least one validation point")
-    if queries.shape[1] != points.shape[1]:
-        raise InputError(
-            f"X has {points.shape[1]} features and X_val has {queries.shape[1]}; they must have the same columns"
-        )
-    if X_val is None and points.shape[0] < 2:
-        raise InputError(ONE_RECORD)
+    check_same_features(points.shape, None if X_val is None else queries.shape)
     if points.dtype != queries.dtype:
         points, queries = points.astype(np.float64), queries.astype(np.float64)
     return _feature_space(points, queries, metric, excludes_self=X_val is None, zero_rows=zero_rows)
 
 
-def _unit_length(name: str, points: Floats, zero_rows: bool = False) -> Floats:
+def check_same_features(shape: tuple[int, ...], shape_val: tuple[int, ...] | None) -> None:
+    """Refuse features of which there are none, or others for validation; ``shape_val`` None: records see each other."""
+    if shape[0] == 0:
+        raise InputError("X has no rows; there is nothing to value")
+    if shape[1] == 0:
+        raise InputError("X has no features; distances need at least one")
+    if shape_val is None:
+        if shape[0] < 2:
+            raise InputError(ONE_RECORD)
+        return
+    if shape_val[0] == 0:
+        raise InputError("X_val has no rows; values need at least one validation point")
+    if shape_val[1] != shape[1]:
+        raise InputError(f"X has {shape[1]} features and X_val has {shape_val[1]}; they must have the same columns")
+
+
+def no_direction(name: str, row: int) -> InputError:
+    """What is said of a row of zeros, where there is an angle to be found."""
+    return InputError(
+        f"{name} has a row of length zero at row {row} (counting from 0); cosine distance has no meaning there"
+    )
+
+
+def unit_length(name: str, points: Floats, zero_rows: bool = False) -> Floats:
     """A copy of the rows, scaled to length 1."""
     from datassay.neighbors import kernels
 
     scaled = points.copy()
     zero = kernels.to_unit_length(scaled)
     if zero >= 0 and not zero_rows:
-        raise InputError(
-            f"{name} has a row of length zero at row {zero} (counting from 0); cosine distance has no meaning there"
-        )
+        raise no_direction(name, zero)
     return scaled
+
+
+def code_of(metric: str) -> int:
+    """What the kernels call a metric of features."""
+    from datassay.neighbors import kernels
+
+    return {"euclidean": kernels.EUCLIDEAN, "manhattan": kernels.MANHATTAN, "cosine": kernels.COSINE}[metric]
 
 
 def _feature_space(
@@ -316,22 +361,23 @@ def _feature_space(
 ) -> FeatureSpace:
     from datassay.neighbors import kernels
 
-    code = {
-        "euclidean": kernels.EUCLIDEAN,
-        "manhattan": kernels.MANHATTAN,
-        "cosine": kernels.COSINE,
-    }[metric]
+    code = code_of(metric)
     if code == kernels.COSINE:
         same = points is queries
-        points = _unit_length("X", points, zero_rows)
-        queries = points if same else _unit_length("X_val", queries)
+        points = unit_length("X", points, zero_rows)
+        queries = points if same else unit_length("X_val", queries)
     else:
         reach = float(np.abs(points).max()) + float(np.abs(queries).max())
-        check_not_too_large(reach, points.dtype, points.shape[1], code)
-        check_not_too_small(reach, points.dtype, code)
+        check_reach(reach, points.dtype, points.shape[1], code)
     tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
     kernels.fill_tiles(points, tiles)
     return FeatureSpace(tiles, queries, code, points.shape[0], excludes_self)
+
+
+def check_reach(reach: float, dtype: np.dtype[np.generic], n_features: int, metric: int) -> None:
+    """Refuse features (``reach`` is the largest of both sides, added) whose distances would over- or underflow."""
+    check_not_too_large(reach, dtype, n_features, metric)
+    check_not_too_small(reach, dtype, metric)
 
 
 def check_not_too_large(reach: float, dtype: np.dtype[np.generic], n_features: int, metric: int) -> None:
@@ -356,7 +402,8 @@ def check_not_too_small(reach: float, dtype: np.dtype[np.generic], metric: int) 
         )
 
 
-def _given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph:
+def given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph:
+    """The space of distances that the caller computed."""
     from scipy import sparse
 
     excludes_self = X_val is None

@@ -1,7 +1,7 @@
 """What the k-NN values share: checked inputs, the neighbour space, validation weights, and sums by class."""
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +11,35 @@ from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, as_labels, prepare, prepare_records
-from datassay.neighbors import DEFAULT_MEMORY, AnySpace, NeighbourGraph, RecordSpace, Run, record_space, space_of
+from datassay.neighbors import (
+    DEFAULT_MEMORY,
+    AnySpace,
+    DeviceSpace,
+    NeighbourGraph,
+    RecordSpace,
+    Run,
+    check_labels,
+    device_of,
+    record_space,
+    space_on,
+)
 from datassay.results import Parameter, Values
 
 Weights = ArrayLike | Literal["balanced"] | None
 FEW: Final = 2**16
+IN_MEMORY: Final = object()
+"""In place of a device: what calls this wants its data in memory, wherever they come from."""
+
+
+def formulas(block: Any) -> Any:
+    """The formulas for this block: compiled for arrays in memory, or in torch for tensors on a device."""
+    if block.on_device:
+        from datassay.value import device_kernels
+
+        return device_kernels
+    from datassay.value import kernels
+
+    return kernels
 
 
 def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
@@ -52,7 +76,8 @@ class Game:
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
         if self.folder is None:
             return self
-        data = digest(self.space, self.inputs.codes, self.inputs.codes_val, self.weights)
+        space = self.space.identity() if isinstance(self.space, DeviceSpace) else self.space
+        data = digest(space, self.inputs.codes, self.inputs.codes_val, self.weights)
         checkpoint = Checkpoint(self.folder, method, parameters | self.told, data)
         return replace(self, run=replace(self.run, checkpoint=checkpoint))
 
@@ -146,19 +171,26 @@ def make_game(
     client: object | None = None,
     checkpoint: object | None = None,
     fitted_on: FittedOn = "training",
+    device: object = IN_MEMORY,
 ) -> Game:
     """Check everything that does not depend on the method, and set up the neighbour space."""
+    chosen = None if device is IN_MEMORY else device_of(device, X, X_val)
+    if chosen is not None and client is not None:
+        raise UsageError("device and client are two answers to who does the work; give one of them")
     if isinstance(X, Records):
+        if chosen is not None:
+            raise UsageError("device is for records in memory or on a card, and these are read in blocks")
         if fitted_on == "validation":
             raise UsageError(f"X must be in memory here: {ACCEPTED}")
         for name, given in (("client", client), ("checkpoint", checkpoint)):
             if given is not None:
                 raise UsageError(f"{name} is for records in memory, and these are read in blocks")
         return _streamed_game(X, y, X_val, y_val, metric, weights, n_classes, ids, Run(n_jobs, memory, progress))
-    inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
+    inputs, run = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on), Run(n_jobs, memory, progress, client)
     # Where the training data must not show, a record without a direction must not stop everybody's answer.
-    space = space_of(inputs, metric, zero_rows=fitted_on == "validation")
-    return _game(inputs, space, metric, weights, n_classes, Run(n_jobs, memory, progress, client), checkpoint)
+    space = space_on(chosen, inputs.points, inputs.points_val, metric, run, zero_rows=fitted_on == "validation")
+    check_labels(inputs, space.n_train, space.n_validation)
+    return _game(inputs, space, metric, weights, n_classes, run, checkpoint)
 
 
 def _streamed_game(
@@ -200,6 +232,8 @@ def _game(
         "n_validation": space.n_validation,
         "weights": weights if isinstance(weights, str) else (None if weights is None else "given"),
     }
+    if isinstance(space, DeviceSpace):
+        told["device"] = space.device.type
     checked = _check_weights(weights, inputs.labels_val)
     return Game(inputs, space, checked, n_classes, run, told, checkpoint)
 

@@ -23,7 +23,7 @@ from datassay._errors import UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
-from datassay.value.game import Game, Weights, make_game
+from datassay.value.game import Game, Weights, formulas, make_game
 
 UTILITIES = ("soft", "fraction")
 NEEDS_ALL = (
@@ -86,6 +86,7 @@ def knn_shapley(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Exact Shapley value of every training record for a k-NN classifier.
 
@@ -126,6 +127,11 @@ def knn_shapley(
     checkpoint
         A folder in which finished blocks are kept. A run that was stopped, or killed, goes on from there when it is
         called again, to the same bits; a folder of other data or parameters is refused.
+    device
+        ``"cuda"`` (or ``"cuda:1"``, …): a graphics card does it, by torch (``pip install "datassay[gpu]"``), as it does
+        for features that are tensors on a card already. ``"cpu"``: torch does it here, to try out what a card would
+        say. Rankings are the same to the last tie, and values differ by rounding alone, some 1e-15. By default
+        ``memory`` is then what is free on the card.
 
     Returns
     -------
@@ -149,7 +155,7 @@ def knn_shapley(
     _checks.choice("utility", utility, UTILITIES)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
     )  # fmt: skip
     if game.streamed and tolerance is None:
         raise UsageError(NEEDS_ALL)
@@ -174,9 +180,7 @@ def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.fl
     codes, codes_val, weights = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        from datassay.value import kernels
-
-        kernels.add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
+        formulas(block).add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
 
     return accumulate(game.space, FullRanking() if limit == n else NearestRanking(limit), add, game.run)
 
@@ -198,6 +202,7 @@ def knn_loo(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Leave-one-out value for a k-NN classifier: what the whole training set loses without the record.
 
@@ -212,16 +217,14 @@ def knn_loo(
     _checks.choice("utility", utility, UTILITIES)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
     )  # fmt: skip
     n = game.n_players
     if n > k:
         codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
         def add(block: Ranked, total: NDArray[np.float64]) -> None:
-            from datassay.value import kernels
-
-            kernels.add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
+            formulas(block).add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
 
         run = game.keeping("knn_loo", {"k": k, "utility": utility}).run
         total = accumulate(game.space, NearestRanking(k + 1), add, run)
@@ -275,6 +278,7 @@ def knn_banzhaf(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Exact Banzhaf value of every training record for a k-NN classifier (``fraction`` utility).
 
@@ -303,6 +307,7 @@ def knn_banzhaf(
         progress=progress,
         client=client,
         checkpoint=checkpoint,
+        device=device,
     )
     n = game.n_players
     chances = banzhaf_chances(k, n)
@@ -314,9 +319,7 @@ def knn_banzhaf(
     codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        from datassay.value import kernels
-
-        kernels.add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
+        formulas(block).add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
 
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
     total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("knn_banzhaf", told).run)
@@ -351,6 +354,7 @@ def self_shapley(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Shapley value of each record for predicting itself: high where nobody else could vouch for it.
 
@@ -377,6 +381,7 @@ def self_shapley(
         progress=progress,
         client=client,
         checkpoint=checkpoint,
+        device=device,
     )
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
@@ -386,10 +391,8 @@ def self_shapley(
     codes = game.inputs.codes
 
     def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        from datassay.value import kernels
-
-        found = np.empty(len(block.order))
-        kernels.write_self_shapley(block.order, codes, codes[block.rows], used, drop, found)
+        found = block.empty()
+        formulas(block).write_self_shapley(block.order, codes, codes[block.rows], used, drop, found)
         return (found,)
 
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))

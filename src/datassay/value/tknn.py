@@ -14,7 +14,7 @@ from datassay import _checks
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, Within, WithinThreshold, accumulate
 from datassay.results import Values
-from datassay.value.game import Game, Weights, make_game
+from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic
 from datassay.value.streamed import streamed_threshold_total
 
@@ -35,6 +35,7 @@ def tknn_shapley(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Exact Shapley value of every training record for a threshold-neighbour classifier.
 
@@ -53,7 +54,7 @@ def tknn_shapley(
     tau = _checks.number("tau", tau)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint,
+        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
     )  # fmt: skip
     if game.streamed:
         total = streamed_threshold_total(game, tau)
@@ -73,9 +74,7 @@ def _threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
     codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Within, total: NDArray[np.float64]) -> None:
-        from datassay.value import kernels
-
-        kernels.add_threshold_shapley(
+        formulas(block).add_threshold_shapley(
             block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
         )
 

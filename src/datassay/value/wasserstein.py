@@ -22,7 +22,7 @@ from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
-from datassay.value.game import Game, Weights, make_game
+from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
 
 Variant = Literal["signed", "removal", "addition"]
@@ -68,12 +68,13 @@ def waka(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """Wasserstein k-NN attribution of every training record, the mean over validation points.
 
     Parameters
     ----------
-    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress, client, checkpoint
+    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress, client, checkpoint, device
         As in :func:`datassay.knn_shapley`; with k or fewer records nobody is displaced, and values are 0.
     variant
         ``"signed"``: the distance W₁ that a record moves the loss, positive where its label matches. ``"removal"``:
@@ -97,7 +98,7 @@ def waka(
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress,
-        client=client, checkpoint=checkpoint,
+        client=client, checkpoint=checkpoint, device=device,
     )  # fmt: skip
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
@@ -109,9 +110,8 @@ def waka(
     codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
 
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        from datassay.value import kernels
-
-        kernels.add_waka(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, *most, total)
+        targets, given = codes_val[block.rows], counts[block.rows]
+        formulas(block).add_waka(block.order, codes, targets, given, chances, k, *most, total)
 
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
@@ -134,6 +134,7 @@ def self_waka(
     progress: Progress = None,
     client: object | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    device: object | None = None,
 ) -> Values:
     """How far each record moves the loss of predicting itself: high where its presence shows the most.
 
@@ -149,16 +150,14 @@ def self_waka(
     k = _checks.integer("k", k, at_least=1)
     game = make_game(
         X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, client=client,
-        checkpoint=checkpoint,
+        checkpoint=checkpoint, device=device,
     )  # fmt: skip
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     codes = game.inputs.codes
 
     def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        from datassay.value import kernels
-
-        found = np.empty(len(block.order))
-        kernels.write_self_waka(block.order, codes, codes[block.rows], chances, k, found)
+        found = block.empty()
+        formulas(block).write_self_waka(block.order, codes, codes[block.rows], chances, k, found)
         return (found,)
 
     game.told["validation"] = "itself"

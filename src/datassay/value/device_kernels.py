@@ -1,0 +1,158 @@
+"""The formulas once more, in torch, for blocks that lie on a device: each is the twin of the kernel of its name.
+
+Along a ranking they add whole multiples of 2⁻⁶⁰, over validation points of 2⁻⁵² (see ``neighbors.device``): the bits do
+not depend on the device, on the size of blocks, or on which thread was first. Arguments are those of ``kernels``, with
+``order`` a tensor and ``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._tensors import in_memory, the_torch
+from datassay.neighbors import ALONG, OVER, Total, compiled, constant, whole
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = NDArray[np.float64]
+
+
+def _along(numbers: "torch.Tensor") -> "torch.Tensor":
+    """Numbers as whole multiples of 2⁻⁶⁰."""
+    return whole(numbers, ALONG)
+
+
+def _number(wholes: "torch.Tensor") -> "torch.Tensor":
+    """Whole multiples of 2⁻⁶⁰ as numbers."""
+    return wholes.to(the_torch().float64) * 2.0**-ALONG
+
+
+def _drops(steps: "torch.Tensor") -> "torch.Tensor":
+    """step_{r−1} − step_r, as whole numbers: what rank r takes from those before it, if it matches."""
+    torch, wholes = the_torch(), _along(steps)
+    return torch.cat([wholes[:1] * 0, wholes[:-1] - wholes[1:]])
+
+
+def _scaled(weights: Floats, by: float, like: "torch.Tensor") -> "torch.Tensor":
+    """What to multiply sums along a ranking by, one number for each row."""
+    return (constant(weights, like) * (by * 2.0**-ALONG)).unsqueeze(1)
+
+
+def _matches(order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any]) -> "torch.Tensor":
+    """b: whether the label of the training point at each rank is that of the validation point."""
+    return constant(codes, order)[order] == constant(targets, order).unsqueeze(1)
+
+
+def _behind(terms: "torch.Tensor") -> "torch.Tensor":
+    """The sum of the terms at farther ranks, for each rank."""
+    so_far = terms.cumsum(1)
+    return so_far[:, -1:] - so_far
+
+
+def add_shapley(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, step: Floats, total: Total
+) -> None:
+    """SPEC §1 ``fraction``: φ_r = b_r · step_r − Σ_{s>r} b_s · (step_{s−1} − step_s)."""
+    steps, drops = constant(step, order, _along), constant(step, order, _drops)
+    scale = _scaled(weights, 1.0, order)
+    if compiled(order.device):
+        from datassay.value import triton_kernels
+
+        there = constant(codes, order), constant(targets, order)
+        triton_kernels.add_shapley(order, *there, scale * 2.0**OVER, steps, drops, total.whole)
+        return
+    torch, match = the_torch(), _matches(order, codes, targets)
+    worth = torch.where(match, steps, 0) - _behind(torch.where(match, drops, 0))
+    total.add_at(order, worth * scale)
+
+
+def add_banzhaf(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chance: Floats, k: int,
+    total: Total,
+) -> None:  # fmt: skip
+    """SPEC §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j."""
+    torch, match = the_torch(), _matches(order, codes, targets)
+    chances = constant(chance, order, _along)
+    matching, other = _behind(torch.where(match, chances, 0)), _behind(torch.where(match, 0, chances))
+    total.add_at(order, torch.where(match, other, -matching) * _scaled(weights, 1.0 / k, order))
+
+
+def add_leave_one_out(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, total: Total
+) -> None:
+    """Without one of the k nearest, rank k+1 moves up: (b_i − b_{k+1}) / k."""
+    torch, k = the_torch(), order.shape[1] - 1
+    match = _matches(order, codes, targets).to(torch.float64)
+    total.add_at(order[:, :k], (match[:, :k] - match[:, k:]) * constant(weights, order).unsqueeze(1) / k)
+
+
+def add_threshold_shapley(
+    inside: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, harmonic: Floats,
+    n_classes: int, total: Total,
+) -> None:  # fmt: skip
+    """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
+    from datassay.value import kernels
+
+    torch = the_torch()
+    match = constant(codes, inside) == constant(targets, inside).unsqueeze(1)
+    c, p = in_memory(inside.sum(1)), in_memory((inside & match).sum(1))
+    worth = np.empty((len(c), 2))
+    kernels.write_threshold_worth(c, p, weights, harmonic[c], n_classes, worth)
+    other, matching = whole(constant(worth, inside), OVER).T.unsqueeze(2)
+    total.add(torch.where(inside, torch.where(match, matching, other), 0).sum(0))
+
+
+def add_waka(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chances: Floats, k: int,
+    most_match: int, most_wrong: int, total: Total,
+) -> None:  # fmt: skip
+    """SPEC §4: Σ over displaced ranks j > i with another bit of chance_j, halved, over k; in a part of the losses."""
+    torch = the_torch()
+    n = min(order.shape[1], len(chances))
+    order = order[:, :n]
+    match = _matches(order, codes, targets)
+    if min(most_match, most_wrong) >= k - 1:
+        to_match = to_wrong = constant(chances, order, _along)[:n]
+    else:
+        right = match.cumsum(1) - match.to(torch.int64)  # nearer ranks that match
+        ranks = torch.arange(n, device=order.device)
+        tables = constant(_parts(chances, k, most_match, most_wrong), order, _along)
+        to_match, to_wrong = tables[0, ranks, right], tables[1, ranks, right]
+    gains, losses = _behind(torch.where(match, 0, to_match)), _behind(torch.where(match, to_wrong, 0))
+    total.add_at(order, torch.where(match, gains, -losses) * _scaled(weights, 0.5 / k, order))
+
+
+_tables: dict[tuple[bytes, int, int, int], Floats] = {}
+
+
+def _parts(chances: Floats, k: int, most_match: int, most_wrong: int) -> Floats:
+    """What ``add_waka`` weighs each rank by, for every number of nearer ranks that match; kept for the next block."""
+    from datassay.value import kernels
+
+    key = (chances.tobytes(), k, most_match, most_wrong)
+    if key not in _tables:
+        _tables.clear()
+        _tables[key] = kernels.waka_parts(chances, k, most_match, most_wrong)
+    return _tables[key]
+
+
+def write_self_waka(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], chances: Floats, k: int, values: "torch.Tensor"
+) -> None:
+    """SPEC §4, self-attribution: (1/2k) Σ of chances over the other ranks with another label, the record at rank 1."""
+    n = min(order.shape[1], len(chances) - 1)
+    terms = constant(chances, order, _along)[1 : n + 1]
+    moved = the_torch().where(_matches(order[:, :n], codes, targets), 0, terms).sum(1)
+    values[:] = _number(moved) * (0.5 / k)
+
+
+def write_self_shapley(
+    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], k: int, drop: Floats, out: "torch.Tensor"
+) -> None:
+    """Value of a record for itself, at rank 1: φ_1 = 1/k − Σ_{j>k} b_j/(j(j−1)); ``order`` starts at rank 2."""
+    first = max(k - 1, 0)
+    terms = constant(drop, order, _along)[first : order.shape[1]]
+    lost = the_torch().where(_matches(order[:, first:], codes, targets), terms, 0).sum(1)
+    out[:] = 1.0 / k - _number(lost)

@@ -1,0 +1,335 @@
+"""Values on a device are those of the compiled kernels, and the same bits whatever the blocks. CUDA too, where there is a card."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.linear_model import LogisticRegression
+
+import datassay as da
+from datassay import oracle
+from datassay._errors import InputError, UnavailableError, UsageError
+from datassay.cli import main
+from datassay.neighbors import device as adapter
+from datassay.neighbors import kernels, make_space
+
+torch = pytest.importorskip("torch")
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+pytestmark = pytest.mark.parametrize("device", DEVICES)
+CLOSE = {"rtol": 0, "atol": 1e-13}  # far below the 1e-9 that is promised
+
+
+def awkward(n=500, m=40, d=5, dtype=np.float64, seed=0):
+    """Points on a grid, so that many are equally far, with duplicates; a class that only one side has."""
+    rng = np.random.default_rng(seed)
+    X, V = rng.integers(0, 4, (n, d)).astype(dtype) + dtype(0.5), rng.integers(0, 4, (m, d)).astype(dtype) + dtype(0.25)
+    X[::7] += rng.random()
+    X[::9] = X[0]
+    return X, rng.integers(0, 3, n), V, rng.integers(0, 4, m)
+
+
+METHODS = {
+    "knn_shapley": lambda X, y, V, w, **o: da.knn_shapley(X, y, V, w, k=7, **o),
+    "knn_shapley, weights": lambda X, y, V, w, **o: da.knn_shapley(X, y, V, w, weights=np.arange(1.0, len(V) + 1), **o),
+    "knn_shapley, fraction, k > N": lambda X, y, V, w, **o: da.knn_shapley(X, y, V, w, k=5000, utility="fraction", **o),
+    "knn_shapley, soft, k > N": lambda X, y, V, w, **o: da.knn_shapley(X, y, V, w, k=5000, **o),
+    "knn_shapley, each other": lambda X, y, V, w, **o: da.knn_shapley(X, y, metric="cosine", **o),
+    "knn_shapley, truncated": lambda X, y, V, w, **o: da.knn_shapley(X, y, V, w, tolerance=0.03, **o),
+    "knn_shapley, distances": lambda X, y, V, w, **o: da.knn_shapley(
+        None, y, X[: len(V), :1] @ X.T[:1] - 3, w, metric="precomputed", **o
+    ),
+    "knn_banzhaf": lambda X, y, V, w, **o: da.knn_banzhaf(X, y, V, w, k=3, metric="manhattan", **o),
+    "knn_banzhaf, each other": lambda X, y, V, w, **o: da.knn_banzhaf(X, y, k=3, **o),
+    "knn_loo": lambda X, y, V, w, **o: da.knn_loo(X, y, V, w, weights="balanced", **o),
+    "tknn_shapley": lambda X, y, V, w, **o: da.tknn_shapley(X, y, V, w, tau=-0.8, **o),
+    "tknn_shapley, each other": lambda X, y, V, w, **o: da.tknn_shapley(X, y, tau=2.0, metric="euclidean", **o),
+    "self_shapley": lambda X, y, V, w, **o: da.self_shapley(X, y, **o),
+    "self_shapley, truncated": lambda X, y, V, w, **o: da.self_shapley(X, y, tolerance=0.03, **o),
+    "waka": lambda X, y, V, w, **o: da.waka(X, y, V, w, k=4, **o),
+    "waka, removal": lambda X, y, V, w, **o: da.waka(X, y, V, w, k=4, variant="removal", **o),
+    "waka, addition": lambda X, y, V, w, **o: da.waka(X, y, V, w, k=5, variant="addition", tau=0.3, **o),
+    "self_waka": lambda X, y, V, w, **o: da.self_waka(X, y, metric="manhattan", **o),
+    "self_waka, k > N": lambda X, y, V, w, **o: da.self_waka(X, y, k=5000, **o),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", METHODS)
+def test_values_are_those_of_the_compiled_kernels(name, dtype, device):
+    given = awkward(dtype=dtype)
+    there, here = METHODS[name](*given, device=device), METHODS[name](*given)
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
+    assert there.ids.tolist() == here.ids.tolist()
+    assert there.notes == here.notes
+    assert dict(there.parameters) == dict(here.parameters) | {"device": device}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bits_are_the_same_in_small_blocks_and_when_features_pass_by(name, device, monkeypatch):
+    given = awkward(dtype=np.float32)
+    whole = METHODS[name](*given, device=device).values
+    small = METHODS[name](*given, device=device, memory=150_000).values  # a few rows at a time
+    monkeypatch.setattr(adapter, "FIRST", 16)
+    monkeypatch.setattr(adapter, "BLOCK", 16 * adapter.MOST_ROWS)
+    pieces = METHODS[name](*given, device=device, memory=30_000).values
+    assert small.tobytes() == whole.tobytes()
+    assert pieces.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_run_says_the_same_to_the_last_bit_and_a_card_what_the_processor_says(name, device):
+    given = awkward(n=500 if device == "cpu" else 5000, dtype=np.float32)
+    assert METHODS[name](*given, device=device).values.tobytes() == METHODS[name](*given, device="cpu").values.tobytes()
+
+
+@settings(max_examples=30)
+@given(data=st.data(), n=st.integers(1, 6), k=st.integers(1, 8))
+def test_values_are_those_of_the_definition(data, n, k, device):
+    """By enumeration: k ≥ N, ties, duplicates, absent classes, one record, one class."""
+    X = data.draw(arrays(np.float64, (n, 1), elements=st.sampled_from([0.0, 1.0, 2.5])))
+    y = data.draw(arrays(np.int64, n, elements=st.integers(0, 2)))
+    query, label = data.draw(st.sampled_from([0.0, 0.4, 3.0])), data.draw(st.integers(0, 2))
+    far, match = np.abs(X[:, 0] - query).tolist(), (y == label).tolist()
+    asked = (X, y, [[query]], [label])
+    here = {"k": k, "device": device}
+    expected = {
+        "soft": oracle.shapley(n, oracle.soft_utility(far, match, k, 3)),
+        "fraction": oracle.shapley(n, oracle.fraction_utility(far, match, k)),
+        "banzhaf": oracle.banzhaf(n, oracle.fraction_utility(far, match, k)),
+        "loo": oracle.leave_one_out(n, oracle.fraction_utility(far, match, k)),
+        "tknn": oracle.shapley(n, oracle.threshold_utility(far, match, 1.0, 3)),
+        "waka": [oracle.waka(far, match, i, k, "signed") for i in range(n)],
+        "removal": [oracle.waka(far, match, i, k, "removal") for i in range(n)],
+    }
+    found = {
+        "soft": da.knn_shapley(*asked, n_classes=3, **here),
+        "fraction": da.knn_shapley(*asked, utility="fraction", n_classes=3, **here),
+        "banzhaf": da.knn_banzhaf(*asked, **here),
+        "loo": da.knn_loo(*asked, utility="fraction", n_classes=3, **here),
+        "tknn": da.tknn_shapley(*asked, tau=1.0, metric="euclidean", n_classes=3, device=device),
+        "waka": da.waka(*asked, **here),
+        "removal": da.waka(*asked, variant="removal", **here),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name].values, np.array(values, float), err_msg=name, **CLOSE)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_distances_have_the_bits_of_the_compiled_kernel(metric, dtype, device, data):
+    d, rng = data.draw(st.integers(1, 9)), np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    scale = dtype(10.0) ** data.draw(st.integers(-6, 6))
+    X, V = (rng.normal(size=(40, d)) * scale).astype(dtype), (rng.normal(size=(9, d)) * scale).astype(dtype)
+    space = make_space(X, V, metric)
+    filled = np.empty((9, 40), dtype)
+    space.fill(0, filled)
+    on = adapter.device_space(X, V, metric, adapter.device_of(device))
+    assert adapter.in_memory(on.between(0, 9, 0, 40)).tobytes() == filled.tobytes()
+    kind = {"euclidean": kernels.EUCLIDEAN, "manhattan": kernels.MANHATTAN, "cosine": kernels.COSINE}[metric]
+    assert on.metric == kind
+
+
+@pytest.mark.parametrize("limit", [1, 30, 250, 499, 900])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_the_nearest_are_the_same_and_as_far(metric, limit, device, monkeypatch):
+    monkeypatch.setattr(adapter, "FIRST", 8)
+    monkeypatch.setattr(adapter, "BLOCK", 64 * adapter.MOST_ROWS)
+    X, _, V, _ = awkward()
+    for points in ((X, V), (X, None), (np.sort(X, axis=0)[::-1], np.zeros((3, 5)) + 0.1)):
+        here = da.nearest_neighbours(*points, limit=limit, metric=metric)
+        there = da.nearest_neighbours(*points, limit=limit, metric=metric, device=device)
+        assert there[0].tobytes() == here[0].tobytes()
+        assert there[1].tobytes() == here[1].tobytes()
+
+
+@pytest.mark.parametrize("method", ["lira", "t-waka", "confidence"])
+def test_membership_games_end_the_same(method, device):
+    X, y, _, _ = awkward()
+    here = da.membership_attack(X, y, method=method, games=4)
+    there = da.membership_attack(X, y, method=method, games=4, device=device)
+    assert there.values.tobytes() == here.values.tobytes()
+    rng = np.random.default_rng(1)
+    copies = {"held": X + rng.normal(size=X.shape)} if method == "lira" else {}
+    here = da.membership_attack(X, y, method=method, games=2, **copies)
+    assert (
+        da.membership_attack(X, y, method=method, games=2, device=device, **copies).values.tobytes()
+        == here.values.tobytes()
+    )
+
+
+def test_tensors_are_as_good_as_arrays(device):
+    X, y, V, w = awkward(dtype=np.float32)
+    tensors = [torch.from_numpy(one.copy()).to(device) for one in (X, y, V, w)]
+    here = da.knn_shapley(X, y, V, w)
+    there = da.knn_shapley(*tensors)
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
+    assert dict(there.parameters).get("device") == (None if device == "cpu" else device)
+    assert there.labels.tolist() == here.labels.tolist()
+    np.testing.assert_allclose(da.tknn_shapley(*tensors).values, da.tknn_shapley(X, y, V, w).values, **CLOSE)
+    for other in (torch.int64, torch.bool, torch.float16):
+        seen, looked = tensors[0].to(other), tensors[2].to(other)
+        expected = da.knn_shapley(seen.cpu().numpy(), y, looked.cpu().numpy(), w).values
+        np.testing.assert_allclose(da.knn_shapley(seen, y, looked, w, device=device).values, expected, **CLOSE)
+    # What knows nothing of devices takes tensors into memory.
+    assert da.tune_k(*tensors, candidates=[1, 3]).best == da.tune_k(X, y, V, w, candidates=[1, 3]).best
+
+
+def test_tables_and_words_go_there_too(device):
+    train, validation = da.census(300, seed=4).split(0.7)
+    here, there = da.knn_shapley(train, X_val=validation), da.knn_shapley(train, X_val=validation, device=device)
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
+    assert there.ids.tolist() == here.ids.tolist()
+
+
+def test_where_memory_runs_out_blocks_become_smaller_and_nothing_is_lost(device, monkeypatch):
+    given, fits = awkward(), adapter._Looks._block
+    whole, tried = METHODS["knn_shapley"](*given, device=device).values, []
+
+    def block(self, start, rows):
+        tried.append(rows)
+        if rows > 3:
+            raise torch.OutOfMemoryError("tried to allocate 7 TiB")
+        return fits(self, start, rows)
+
+    monkeypatch.setattr(adapter._Looks, "_block", block)
+    assert METHODS["knn_shapley"](*given, device=device).values.tobytes() == whole.tobytes()
+    assert tried[0] == 40
+    assert max(tried[5:]) <= 3  # smaller once and for all
+    assert METHODS["self_waka"](*given, device=device).values.shape == (500,)
+
+
+def test_a_formula_that_needs_more_memory_than_is_left_is_run_again_and_adds_nothing_twice(device, monkeypatch):
+    given, add = awkward(), adapter.Total.add_at
+    whole = METHODS["knn_banzhaf"](*given, device=device).values
+
+    def add_at(self, order, numbers):
+        if len(order) > 5:
+            raise torch.OutOfMemoryError("tried to allocate 7 TiB")
+        add(self, order, numbers)
+
+    monkeypatch.setattr(adapter.Total, "add_at", add_at)
+    assert METHODS["knn_banzhaf"](*given, device=device).values.tobytes() == whole.tobytes()
+
+
+def test_where_not_one_row_fits_it_is_said(device, monkeypatch):
+    def block(self, start, rows):
+        raise torch.OutOfMemoryError("tried to allocate 7 TiB")
+
+    monkeypatch.setattr(adapter._Looks, "_block", block)
+    with pytest.raises(UnavailableError, match=r"too little for one validation point beside 500 records \(tried to"):
+        da.knn_shapley(*awkward(), device=device)
+
+
+def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
+    monkeypatch.setattr(adapter, "MOST_ROWS", 8)
+    monkeypatch.setattr(adapter, "FEWEST_ROWS", 8)
+    given, kept = awkward(), tmp_path / "kept"
+    whole = METHODS["knn_shapley"](*given, device=device).values
+
+    def impatient(done, total):
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        METHODS["knn_shapley"](*given, device=device, checkpoint=kept, progress=impatient)
+    seen = []
+    after = METHODS["knn_shapley"](
+        *given, device=device, checkpoint=kept, progress=lambda done, total: seen.append(done)
+    )
+    assert after.values.tobytes() == whole.tobytes()
+    assert seen[0] >= 20
+    with pytest.raises(UsageError, match="device was '.*' and is None"):
+        METHODS["knn_shapley"](*given, checkpoint=kept)
+    X, *others = given
+    with pytest.raises(UsageError, match="other data"):
+        METHODS["knn_shapley"](X + 1, *others, device=device, checkpoint=kept)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": np.array([[1.0], [np.nan]])}, r"X has the value nan at row 1, column 0"),
+        ({"X_val": np.array([[np.inf]])}, r"X_val has the value inf at row 0, column 0"),
+        ({"X": np.zeros((0, 1)), "y": []}, "X has no rows"),
+        ({"X_val": np.zeros((1, 2))}, "X has 1 features and X_val has 2"),
+        ({"y": [0, 1, 1]}, "y has 3 labels for 2 rows"),
+        ({"X": np.array([[1e200], [1.0]])}, "overflow float64 distances"),
+        ({"X": np.array([[0.0], [1.0]]), "metric": "cosine"}, "X has a row of length zero at row 0"),
+        ({"X": np.array([1.0, 2.0])}, "X must be 2-D"),
+        ({"metric": "hamming"}, "metric must be one of"),
+        ({"memory": 0}, "memory must be a whole number at least 1"),
+        ({"client": object()}, "device and client are two answers"),
+    ],
+)
+def test_bad_input_is_refused_by_name(change, message, device):
+    given = {"X": np.array([[0.5], [1.0]]), "y": [0, 1], "X_val": np.array([[0.3]]), "y_val": [1]} | change
+    with pytest.raises(InputError, match=message):
+        da.knn_shapley(**given, device=device)
+    if isinstance(given["X"], np.ndarray) and not {"memory", "client", "metric"} & set(change):
+        tensors = {name: torch.from_numpy(given[name]).to(device) for name in ("X", "X_val")}
+        with pytest.raises(InputError, match=message):
+            da.knn_shapley(**(given | tensors), device=device)
+
+
+def test_wrong_devices_are_refused_by_name(device):
+    for wrong in ("gpu", "mps", 7.5, "cuda:x"):
+        with pytest.raises(UsageError, match='device must be "cuda"'):
+            da.knn_shapley(*awkward(), device=wrong)
+    if device == "cuda":
+        with pytest.raises(UnavailableError, match='there is no device "cuda:99"'):
+            da.knn_shapley(*awkward(), device="cuda:99")
+    elif not torch.cuda.is_available():
+        with pytest.raises(UnavailableError, match='device="cuda" needs a card'):
+            da.knn_shapley(*awkward(), device="cuda")
+    with pytest.raises(UsageError, match="leave it out with model"):
+        da.membership_attack(*awkward()[:2], method="lira", model=LogisticRegression(), device=device)
+    from scipy.sparse import csr_array
+
+    with pytest.raises(UsageError, match="leave device out"):
+        da.knn_loo(None, [0, 1], csr_array([[0.5, 0.2]]), [1], k=1, metric="precomputed", device=device)
+
+
+def test_without_torch_the_error_says_how_to_install_it_and_nothing_else_changes(device, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError")
+    code = (
+        "import datassay as da\n"
+        "assert da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.1]], [0], k=1).values.shape == (2,)\n"
+        "try:\n    da.knn_shapley([[0.0], [1.0]], [0, 1], [[0.1]], [0], device='cpu')\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    where = os.pathsep.join([str(tmp_path), *sys.path])
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": where}, capture_output=True, text=True, check=True
+    )
+    assert 'pip install "datassay[gpu]"' in said.stdout
+
+
+def test_the_command_line_takes_a_device(device, tmp_path, capsys, monkeypatch):
+    table, out = str(tmp_path / "people.csv"), str(tmp_path / "values.json")
+    da.census(200, seed=1).to_frame("pandas").to_csv(table, index=False)
+    about = [table, "--label", "income", "--id", "id", "--ignore", "label_error,duplicate_of,rare"]
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code or 0
+
+    assert run("value", *about, "-o", out, "--device", device) == 0
+    there = da.load_result(out)
+    assert run("value", *about, "-o", out) == 0
+    np.testing.assert_allclose(there.values, da.load_result(out).values, **CLOSE)
+    assert run("attack", *about, "--games", "2", "--device", device) == 0
+    assert run("value", *about, "--device", "gpu") == 2
+    assert 'device must be "cuda"' in capsys.readouterr().err
+    assert run("value", *about, "--device", device, "--dask", "tcp://nowhere:1") == 2
+    assert run("value", *about, "--method", "data-shapley", "--device", device) == 2
+    assert "--device" in capsys.readouterr().err
