@@ -333,3 +333,21 @@ def test_the_command_line_takes_a_device(device, tmp_path, capsys, monkeypatch):
     assert run("value", *about, "--device", device, "--dask", "tcp://nowhere:1") == 2
     assert run("value", *about, "--method", "data-shapley", "--device", device) == 2
     assert "--device" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no card here")
+def test_a_card_that_is_nearly_full_takes_smaller_blocks(device):
+    rng = np.random.default_rng(0)
+    X, y, V, w = (
+        rng.random((200_000, 8), np.float32),
+        rng.integers(0, 2, 200_000),
+        rng.random((300, 8), np.float32),
+        [1] * 300,
+    )
+    whole = da.knn_shapley(X, y, V, w, device=device).values
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(0.005)
+    try:
+        assert da.knn_shapley(X, y, V, w, device=device).values.tobytes() == whole.tobytes()
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)

@@ -5,7 +5,7 @@ validation table alone where the training data must not show); labels may be str
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,6 +230,18 @@ def as_targets(name: str, given: object) -> NDArray[np.float64]:
     return targets
 
 
+def _classes(labels: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.integer[Any]]]:
+    """The distinct labels in order, and which of them each label is; whole numbers close together need no sort."""
+    if labels.dtype.kind == "i" and len(labels):
+        first, last = int(labels.min()), int(labels.max())
+        if last - first < 256:
+            places = (labels - first).astype(np.uint8)
+            known = np.bincount(places, minlength=last - first + 1) > 0
+            return np.flatnonzero(known) + first, (np.cumsum(known) - 1).astype(np.uint8)[places]
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes
+
+
 def _join(
     points: object,
     points_val: object | None,
@@ -247,8 +259,8 @@ def _join(
         )
     n = len(labels)
     both = np.concatenate([labels, labels_val])
-    classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else np.unique(both, return_inverse=True)
-    small: Codes = codes.astype(np.uint8) if len(classes) <= 256 else codes.astype(np.int32)
+    classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else _classes(both)
+    small: Codes = codes.astype(np.uint8, copy=False) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes))[: len(classes)] == 0]
     if len(unseen):
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")

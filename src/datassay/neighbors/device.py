@@ -14,7 +14,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -156,16 +156,26 @@ class DeviceSpace:
 
     def between(self, start: int, rows: int, first: int, last: int) -> "torch.Tensor":
         """What ranks the training points first … last−1 as seen from the validation points start … start+rows−1."""
+        return self._between(start, rows, first, last, None, float("inf"))
+
+    def within(self, start: int, rows: int, first: int, last: int, limit: float) -> "torch.Tensor":
+        """Whether what ranks them is at most this."""
+        return self._between(start, rows, first, last, limit, False)
+
+    def _between(
+        self, start: int, rows: int, first: int, last: int, limit: float | None, own: float | bool
+    ) -> "torch.Tensor":
         if self.matrix is not None:
             found = self.matrix[start : start + rows, first:last].to(self.device) + 0.0  # −0 becomes 0: the two tie
+            found = found if limit is None else found <= limit
         else:
             assert self.points is not None
             assert self.queries is not None
             points = self.points[:, first:last] if self.resident else turned(self.points[first:last], self.device)
-            found = distances(self.metric, points, self.queries[:, start : start + rows])
+            found = distances(self.metric, points, self.queries[:, start : start + rows], limit)
         if self.excludes_self and start < last and start + rows > first:
-            own = the_torch().arange(max(start, first), min(start + rows, last), device=self.device)
-            found[own - start, own - first] = float("inf")
+            same = the_torch().arange(max(start, first), min(start + rows, last), device=self.device)
+            found[same - start, same - first] = own
         return found
 
 
@@ -314,8 +324,13 @@ def _given(points: object, points_val: object | None, device: "torch.device") ->
 # --- Distances and rankings --------------------------------------------------------------------------------------
 
 
-def distances(metric: int, points: "torch.Tensor", queries: "torch.Tensor") -> "torch.Tensor":
-    """What ranks the points (features, n) as seen from the queries (features, m), with the bits of the CPU's kernel."""
+def distances(
+    metric: int, points: "torch.Tensor", queries: "torch.Tensor", limit: float | None = None
+) -> "torch.Tensor":
+    """What ranks the points (features, n) as seen from the queries (features, m), with the bits of the CPU's kernel.
+
+    With a limit, whether that is at most the limit.
+    """
     from datassay.neighbors import kernels
 
     torch = the_torch()
@@ -323,7 +338,7 @@ def distances(metric: int, points: "torch.Tensor", queries: "torch.Tensor") -> "
     if compiled(points.device):
         from datassay.neighbors import triton_kernels
 
-        return triton_kernels.distances(metric, points, queries)
+        return triton_kernels.distances(metric, points, queries, limit)
     found = torch.zeros((m, n), dtype=points.dtype, device=points.device)
     for there, here in zip(points, queries.unsqueeze(2), strict=True):
         if metric == kernels.COSINE:
@@ -333,7 +348,7 @@ def distances(metric: int, points: "torch.Tensor", queries: "torch.Tensor") -> "
         found += apart.abs_() if metric == kernels.MANHATTAN else apart.square_()
     if metric == kernels.COSINE:
         found = (0.0 - found).clamp_(-1.0, 1.0)
-    return found
+    return found if limit is None else found <= limit
 
 
 @cache
@@ -555,18 +570,19 @@ class _Looks:
         if self.chooses:
             order, far = nearest(space, start, rows, self.wanted, self.piece)
             return DeviceRanked(span, order, space, far if self.with_distances else None)
-        found = self._distances(start, rows)
         if self.wanted:
+            found = self._all(start, rows, space.between, space.tensor_dtype)
             return DeviceRanked(span, ranked(found)[:, : self.wanted], space)
-        return DeviceWithin(span, found <= self.limit)
+        return DeviceWithin(span, self._all(start, rows, partial(space.within, limit=self.limit), the_torch().bool))
 
-    def _distances(self, start: int, rows: int) -> "torch.Tensor":
-        space, n = self.space, self.space.n_train
-        if space.resident:
-            return space.between(start, rows, 0, n)
-        found = the_torch().empty((rows, n), dtype=space.tensor_dtype, device=space.device)
+    def _all(self, start: int, rows: int, look: Callable[..., Any], dtype: "torch.dtype") -> "torch.Tensor":
+        """What is seen of all training points, a piece at a time if their features pass by."""
+        n = self.space.n_train
+        if self.space.resident:
+            return look(start, rows, 0, n)
+        found = the_torch().empty((rows, n), dtype=dtype, device=self.space.device)
         for piece in chunks(n, self.piece):
-            found[:, piece.start : piece.stop] = space.between(start, rows, piece.start, piece.stop)
+            found[:, piece.start : piece.stop] = look(start, rows, piece.start, piece.stop)
         return found
 
 

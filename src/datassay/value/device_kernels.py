@@ -85,7 +85,8 @@ def add_leave_one_out(
     """Without one of the k nearest, rank k+1 moves up: (b_i − b_{k+1}) / k."""
     torch, k = the_torch(), order.shape[1] - 1
     match = _matches(order, codes, targets).to(torch.float64)
-    total.add_at(order[:, :k], (match[:, :k] - match[:, k:]) * constant(weights, order).unsqueeze(1) / k)
+    shares = constant(weights, order).unsqueeze(1) * (1.0 / k)  # a card does not divide: it multiplies like this
+    total.add_at(order[:, :k], (match[:, :k] - match[:, k:]) * shares)
 
 
 def add_threshold_shapley(
@@ -95,13 +96,35 @@ def add_threshold_shapley(
     """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     from datassay.value import kernels
 
-    torch = the_torch()
-    match = constant(codes, inside) == constant(targets, inside).unsqueeze(1)
-    c, p = in_memory(inside.sum(1)), in_memory((inside & match).sum(1))
+    if compiled(inside.device):
+        from datassay.value import triton_kernels as how
+    else:
+        how = _Plain  # type: ignore[assignment]
+    there = inside, constant(codes, inside), constant(targets, inside)
+    c, p = (in_memory(counts) for counts in how.count_within(*there))
     worth = np.empty((len(c), 2))
     kernels.write_threshold_worth(c, p, weights, harmonic[c], n_classes, worth)
-    other, matching = whole(constant(worth, inside), OVER).T.unsqueeze(2)
-    total.add(torch.where(inside, torch.where(match, matching, other), 0).sum(0))
+    total.add(how.sum_within(*there, whole(constant(worth, inside), OVER)))
+
+
+class _Plain:
+    """What ``triton_kernels`` does for neighbourhoods, in torch."""
+
+    @staticmethod
+    def count_within(
+        inside: "torch.Tensor", codes: "torch.Tensor", targets: "torch.Tensor"
+    ) -> "tuple[torch.Tensor, torch.Tensor]":
+        """How many neighbours each validation point has, and how many of them match."""
+        return inside.sum(1), (inside & (codes == targets.unsqueeze(1))).sum(1)
+
+    @staticmethod
+    def sum_within(
+        inside: "torch.Tensor", codes: "torch.Tensor", targets: "torch.Tensor", worth: "torch.Tensor"
+    ) -> "torch.Tensor":
+        """The sum of worth[v, b] over the validation points v that each training point is a neighbour of."""
+        torch = the_torch()
+        other, matching = worth.T.unsqueeze(2)
+        return torch.where(inside, torch.where(codes == targets.unsqueeze(1), matching, other), 0).sum(0)
 
 
 def add_waka(
