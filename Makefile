@@ -6,14 +6,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
+TORCH  ?= torch==2.13.0
 
-.PHONY: help report test lint format types pytest docs bench clean
+.PHONY: help report test lint format types pytest docs bench bench-gpu clean
 
 help:
 	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
 	@echo "make test     linter, formatter, type checker and tests"
 	@echo "make docs     build the documentation and check its links"
 	@echo "make bench    time datassay against its peers on the same arrays"
+	@echo "make bench-gpu    the same on a graphics card, against plain torch"
 	@echo "make format   rewrite the code in the house style"
 	@echo "make clean    remove the environments and every cache"
 
@@ -34,6 +36,14 @@ $(VENV)/.browser: $(READY)
 	  echo "No Chromium here, and none could be installed: the page is not tested in a browser."
 	@touch $@
 
+# Torch, for the tests of devices, which run on the processor where there is no card. A build without CUDA will do; with
+# TORCH= none is installed, and those tests are skipped.
+$(VENV)/.torch: $(READY)
+	@[ -z "$(TORCH)" ] || $(BIN)/python -c 'import torch' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' || \
+	  echo "Torch could not be installed: devices are not tested."
+	@touch $@
+
 report: $(READY)
 	$(BIN)/datassay report census --truth label_error -o report.html
 	@echo "Open report.html in a browser."
@@ -51,7 +61,7 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY) $(VENV)/.browser
+pytest: $(READY) $(VENV)/.browser $(VENV)/.torch
 	$(BIN)/pytest -n 2
 
 $(DOCS): $(READY)
@@ -65,6 +75,10 @@ docs: $(DOCS)
 
 bench: $(READY)
 	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)
+
+bench-gpu: $(READY)
+	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu]'
+	$(BIN)/python bench/run.py bench_gpu
 
 clean:
 	rm -rf $(VENV) docs/_build docs/methods docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -34,9 +34,11 @@ def plain_shapley(torch, X, y, V, w, k=5, rows=128):
 
 def run(_peers: Path) -> list[Row]:
     """Measure, print and return."""
-    import torch
-
-    if not torch.cuda.is_available():
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
         print("bench_gpu: there is no card that torch can use; nothing was measured")
         return []
     scale = float(os.environ.get("DATASSAY_GPU_SCALE", "1"))

@@ -32,7 +32,8 @@ def main() -> None:
     import common
 
     names = sys.argv[1:] or sorted(file.stem for file in HERE.glob("bench_*.py"))
-    peers = common.environment("peers")
+    # Plain torch is the peer on a card, and it is here.
+    peers = HERE if names == ["bench_gpu"] else common.environment("peers")
     print(machine())
     failed = False
     (HERE / "results").mkdir(exist_ok=True)
