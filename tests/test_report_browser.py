@@ -196,3 +196,10 @@ def test_it_prints(chromium, folder, tmp_path):
         visit.page.emulate_media(media="print")
         assert luminance(rgb(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))) > 0.9
         assert visit.page.evaluate("getComputedStyle(document.querySelector('fieldset')).display") == "none"
+
+
+def test_rows_fit_on_paper(chromium, folder):
+    with Visit(chromium, folder / "mischief.html") as visit:
+        visit.page.emulate_media(media="print")
+        visit.page.set_viewport_size({"width": 718, "height": 1046})  # A4 within its margins
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 718

@@ -81,7 +81,7 @@ class _Compared:
 def releases(job: Job) -> Section:
     """The section about what to publish."""
     if len(job.sample) < 20:
-        raise InputError(f"{len(job.sample)} records are too few to compare releases: it takes 20")
+        raise InputError(f"{count(len(job.sample), 'record')}: too few to compare releases, which takes 20")
     strategies = _fitting(job)
     compared = _with_label(job, strategies) if job.sample.label is not None else _without_label(job, strategies)
     at = compared.pick()

@@ -10,7 +10,7 @@ from datassay.evaluate import detect_errors
 from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job
+from datassay.report.job import Job, count
 from datassay.value import tknn_shapley, tune_tau
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def told(job: Job) -> Section:
         raise InputError("the table has no label: name the column to predict with --label")
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
-            f"{len(job.sample)} records are too few to set some apart as public ones: it takes 50, or a file of public "
-            "records with --validation"
+            f"{count(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a file "
+            "of public records with --validation"
         )
     from scipy.stats import spearmanr
 
