@@ -205,6 +205,11 @@ class TestFound:
         section = da.report(frame, quick=True, sections=["found"]).section("found")
         assert plain(section.advice) == "That is no more than 5%: no attribute has to be made coarser for this."
 
+    def test_small_groups_are_not_called_fine(self):
+        frame = pd.DataFrame({"sex": ["f"] * 96 + ["m"] * 4, "town": list("ab") * 50})
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert plain(section.advice).endswith("decide whether the 4.0% in groups under 5 may be found.")
+
     def test_people_who_are_all_alike_are_said_to_be(self):
         frame = pd.DataFrame({"sex": ["f"] * 60, "town": ["a"] * 60})
         section = da.report(frame, quick=True, sections=["found"]).section("found")
