@@ -142,6 +142,11 @@ def test_help_says_what_it_does_with_an_example_and_the_common_options(run, comm
     assert "Exit codes" in run("--help")[1]
 
 
+@pytest.mark.parametrize("group", ["market", "ledger"])
+def test_a_group_of_commands_has_examples_as_well(run, group):
+    assert f"datassay {group} " in run(group, "--help")[1].split("Examples:")[1]
+
+
 def test_help_is_what_no_command_gets(run):
     for arguments in ((), ("market",), ("ledger",)):
         code, out, err = run(*arguments)

@@ -338,6 +338,14 @@ class TestOddTables:
         )
         assert made.facts()["most_identifying"] == "age"
 
+    def test_what_was_filled_in_is_counted_in_the_table_or_said_to_be_of_the_sample(self):
+        frame = da.census(1000, seed=3).to_frame("pandas")
+        frame.loc[frame.index % 5 == 0, "occupation"] = None
+        made = da.report(frame, "income", quick=True, most=300, sections=["worth", "found"])
+        counted = [note for note in made.notes if re.search(r"\d+ missing values of 'occupation'", note)]
+        assert counted
+        assert all(note.startswith("a sample of table: ") for note in counted)
+
 
 class TestBadInput:
     @pytest.mark.parametrize(

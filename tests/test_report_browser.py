@@ -28,7 +28,8 @@ def folder(tmp_path_factory):
     frame["occupation"] = frame["occupation"].replace({"care": "<script>document.title='hit'</script>"})
     frame["income"] = frame["income"].replace({"high": "<img src=x onerror=\"document.title='hit'\">"})
     frame["id"] = [f"<svg onload=document.title='hit'>{i}" for i in range(len(frame))]
-    frame = frame.rename(columns={"age": "</style><script>alert(1)</script>", "hours": "javascript:alert(2)"})
+    long = "</style><script>alert(1)</script>" + "no_place_to_break_a_line" * 3  # it identifies people most
+    frame = frame.rename(columns={"age": long, "hours": "javascript:alert(2)"})
     da.report(frame, "income", id="id", quick=True, show_rows=True).save(made / "mischief.html")
     return made
 
@@ -195,3 +196,10 @@ def test_it_prints(chromium, folder, tmp_path):
         visit.page.emulate_media(media="print")
         assert luminance(rgb(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))) > 0.9
         assert visit.page.evaluate("getComputedStyle(document.querySelector('fieldset')).display") == "none"
+
+
+def test_rows_fit_on_paper(chromium, folder):
+    with Visit(chromium, folder / "mischief.html") as visit:
+        visit.page.emulate_media(media="print")
+        visit.page.set_viewport_size({"width": 718, "height": 1046})  # A4 within its margins
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 718

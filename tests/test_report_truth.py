@@ -3,13 +3,16 @@
 import json
 import math
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
+from typer.testing import CliRunner
 
 import datassay as da
+from datassay.cli import app
 from datassay.report import Figure, Grid, Paragraph
 from datassay.report.content import plain
 from datassay.report.page import drawing
@@ -202,6 +205,11 @@ class TestFound:
         section = da.report(frame, quick=True, sections=["found"]).section("found")
         assert plain(section.advice) == "That is no more than 5%: no attribute has to be made coarser for this."
 
+    def test_small_groups_are_not_called_fine(self):
+        frame = pd.DataFrame({"sex": ["f"] * 96 + ["m"] * 4, "town": list("ab") * 50})
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert plain(section.advice).endswith("decide whether the 4.0% in groups under 5 may be found.")
+
     def test_people_who_are_all_alike_are_said_to_be(self):
         frame = pd.DataFrame({"sex": ["f"] * 60, "town": ["a"] * 60})
         section = da.report(frame, quick=True, sections=["found"]).section("found")
@@ -354,14 +362,33 @@ class TestRelease:
     def test_the_command_to_make_it_is_there(self):
         section = da.report("census", quick=True, sections=["release"]).section("release")
         name = section.facts["recommended_release"]
-        assert f"datassay release census --label income --write {name} --to released.csv" in told(section)
+        aside = "--ignore label_error,duplicate_of,rare"
+        assert f"datassay release census --label income {aside} --write {name} --to released.csv" in told(section)
+
+    @pytest.mark.parametrize("label", ["income", None])
+    def test_what_was_set_aside_does_not_slip_into_the_release(self, tmp_path, monkeypatch, label):
+        frame = da.census(200, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+        frame["id"] += 1000  # numbers the rows, and nobody named it
+        frame["said, freely"] = [f"a remark of person {i}" for i in range(200)]  # text, and a comma in its name
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("datassay.report.releases.KEPT", 0.1)  # whatever is safer may be picked
+        frame.to_csv("people.csv", index=False)
+        made = da.report("people.csv", label, quick=True, sections=["release"], strategies=["k=8"])
+        command = told(made.section("release")).split("To make it: ")[1].split("\n")[0]
+        if label is None:
+            exec(command, {"da": da})
+        else:
+            called = CliRunner().invoke(app, [*shlex.split(command)[1:], "--people", "5", "--strategies", "keep"])
+            assert called.exit_code == 0, called.output
+        released = da.read_table("released.csv")
+        assert set(released.columns) == set(frame.columns) - {"id", "said, freely"}
 
 
 class TestTold:
     def test_epsilon_and_delta_are_said_as_they_are(self):
         made = da.report(da.census(400, seed=1), quick=True, sections=["told"], epsilon=0.5, delta=3e-6)
         words = told(made.section("told"))
-        assert f"e^0.5 = {math.exp(0.5):.3g} times as likely, but for a chance of 3e-06" in words
+        assert f"e^0.5 = {math.exp(0.5):.3g} times as likely, but for a chance of δ = 3e-06, 1 in 333,333" in words
         assert f"at most {math.exp(0.5) / (1 + math.exp(0.5)):.0%} sure" in words
         assert "depends on that record openly: it is for them alone" in words
         assert "δ = 3e-06)-differential privacy" in words

@@ -509,6 +509,9 @@ def test_only_what_is_asked_for_is_noted_and_needed():
     assert da.uniqueness_shapley(frame, ["code"]).notes == (
         "'code' differs from row to row, and by itself tells everyone apart",
     )
+    assert da.uniqueness_shapley(frame.assign(number=[4, 5, 6]), ["code", "number"]).notes == (
+        "'code', 'number' differ from row to row, and each by itself tells everyone apart",
+    )
     empty = da.uniqueness_shapley(pd.DataFrame({"a": [None, None], "b": [1, 2]}), ["a", "b"])
     assert empty.mean().of("a") == 0
 

@@ -138,11 +138,12 @@ class Exposure:
         if most is not None:
             chosen = np.random.default_rng(0).permutation(len(self))
             drawn[chosen[_checks.integer("most", most, at_least=1) :]] = False
+        size = 6 if drawn.sum() > 300 else 20
         for name, colour in zip(QUADRANTS, ("#cc3311", "#bbbbbb", "#ee7733", "#4477aa"), strict=True):
             rows = names == name
             label = f"{name} ({rows.sum():,})"
             seen = rows & drawn
-            ax.scatter(self.values[seen], self.exposure[seen], s=6, color=colour, label=label, linewidths=0)
+            ax.scatter(self.values[seen], self.exposure[seen], s=size, color=colour, label=label, linewidths=0)
         ax.axvline(self.low_value, color="black", linewidth=0.8)
         ax.axhline(self.high_exposure, color="black", linewidth=0.8)
         ax.set_xlabel(f"value: {self.method}")

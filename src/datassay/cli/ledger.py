@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from datassay.privacy import Ledger
 
 app = typer.Typer(
-    help="Look into a ledger of private releases: what was spent, on what, and what is left.", no_args_is_help=True
+    help="""Look into a ledger of private releases: what was spent, on what, and what is left.
+
+    Examples:
+      datassay ledger show market.ledger
+
+      datassay ledger export market.ledger -o ledger.json
+    """,
+    no_args_is_help=True,
 )
 
 LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.")]

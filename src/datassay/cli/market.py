@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     from datassay.results import Values
 
 app = typer.Typer(
-    help="Trade records: price them, play the disclosure game, search for its equilibrium.", no_args_is_help=True
+    help="""Trade records: price them, play the disclosure game, search for its equilibrium.
+
+    Examples:
+      datassay market price values.parquet --theta 2 --gamma 3000 --share 0.8
+
+      datassay market play census --split 0.8 --strategy shapley --epsilon 2
+    """,
+    no_args_is_help=True,
 )
 
 

@@ -122,7 +122,12 @@ def found(job: Job) -> Section:
 def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
     few = Number(f"{float(str(plan.parameters['target'])):.0%}", COARSER)
     if len(plan) == 1 and plan.values[0] <= float(str(plan.parameters["target"])):
-        return ("That is no more than ", few, ": no attribute has to be made coarser for this.")
+        if plan.below[0] == 0:
+            return ("That is no more than ", few, ": no attribute has to be made coarser for this.")
+        return (
+            "That is no more than ", few, ", where making attributes coarser stops; decide whether the ",
+            Number(percent(float(plan.below[0])), COARSER), f" in groups under {plan.size} may be found.",
+        )  # fmt: skip
     if len(plan) == 1:
         return (
             "No coarser attribute that was tried makes fewer people unique: release less, or groups of people alike.",

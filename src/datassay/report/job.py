@@ -4,7 +4,10 @@ A section is a function from a job to a :class:`~datassay.report.content.Section
 records it leaves in ``records``, by name, so that all numbers of one record join.
 """
 
+import csv
+import io
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -55,6 +58,7 @@ class Job:
     values: Values | None = None
     records: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     aside: tuple[str, ...] = ()  # columns taken for numbers of rows
+    categorical: tuple[str, ...] = ()  # columns that were to be read as categories
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -95,6 +99,16 @@ class Job:
             return None
         known = self.attributes[0] or list(self.table.features)
         return known[:MOST_ATTRIBUTES]
+
+    @property
+    def reading(self) -> str:
+        """Options with which any command reads the table as this report did: what was set aside stays aside."""
+        table = self.table
+        said = "" if table.label is None else f" --label {shlex.quote(table.label)}"
+        said += "" if table.id is None else f" --id {shlex.quote(table.id)}"
+        for option, names in (("ignore", table.carried), ("categorical", self.categorical)):
+            said += f" --{option} {shlex.quote(_in_commas(names))}" if names else ""
+        return said
 
     def valued(self, share: float = 0.0) -> Values:
         """What the records of the sample are worth; computed once, whoever asks first."""
@@ -153,6 +167,13 @@ class Job:
             method,
             note,
         )
+
+
+def _in_commas(names: Sequence[str]) -> str:
+    """Names as the options of the command line read them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def cell(value: object) -> str:

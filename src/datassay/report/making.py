@@ -170,6 +170,7 @@ def report(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
             truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, balance, show_rows,
             quick, seed, None if n_jobs is None else thread_count(n_jobs), memory, stages, aside=numbering,
+            categorical=tuple(categorical),
         )  # fmt: skip
         job.records["id"] = whole.ids
         if whole.label is not None:
@@ -218,7 +219,7 @@ def _drawn(table: Table, most: int, seed: int) -> tuple[Table, NDArray[np.intp]]
     chosen = np.zeros(len(table), bool)
     part, _ = replace(table, ids=np.arange(len(table))).split(most / len(table), seed=seed)
     chosen[part.ids.astype(np.intp)] = True
-    return table.select(chosen), np.flatnonzero(chosen)
+    return table.select(chosen, f"a sample of {table.name}"), np.flatnonzero(chosen)
 
 
 def _planned(sample: Table, whole: Table, quick: bool) -> dict[str, float]:

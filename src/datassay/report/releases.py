@@ -81,7 +81,7 @@ class _Compared:
 def releases(job: Job) -> Section:
     """The section about what to publish."""
     if len(job.sample) < 20:
-        raise InputError(f"{len(job.sample)} records are too few to compare releases: it takes 20")
+        raise InputError(f"{count(len(job.sample), 'record')}: too few to compare releases, which takes 20")
     strategies = _fitting(job)
     compared = _with_label(job, strategies) if job.sample.label is not None else _without_label(job, strategies)
     at = compared.pick()
@@ -241,6 +241,19 @@ def _told(name: str) -> str:
     return {"keep": "the data as they are"}.get(kind, "synthetic people")
 
 
+def _command(job: Job, name: str) -> str:
+    """What makes the release of the table as it was read here: what was set aside must not slip into it."""
+    table = job.table
+    if table.label is not None:
+        return f"datassay release {shlex.quote(table.name)}{job.reading} --write {shlex.quote(name)} --to released.csv"
+    how = "".join(f", {option}={one!r}" for option, one in _read_by(job).items() if one)
+    return f"da.release.make_release({name!r}, da.read_table({table.name!r}{how})).save('released.csv', ids=False)"
+
+
+def _read_by(job: Job) -> dict[str, str | list[str] | None]:
+    return {"id": job.table.id, "ignore": list(job.table.carried), "categorical": list(job.categorical)}
+
+
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
     useful, risk = compared.utility.mean(axis=0), compared.risk.mean(axis=0)
     front = pareto_front(1 - risk, useful)
@@ -282,8 +295,6 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         axes.set_ylabel("safety: 1 − mean risk")
         axes.legend(frameon=False)
 
-    made = "" if at is None else f" --write {shlex.quote(compared.names[at])} --to released.csv"
-    label = "" if job.sample.label is None else f" --label {shlex.quote(job.sample.label)}"
     return (
         Paragraph(
             (
@@ -293,7 +304,7 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
                 f". The pick is the strategy of least mean risk among those that change the data and keep {KEPT:.0%} "
                 f"of the "
                 f"{what}. Leaving people out helps those left out and nobody else: it is shown and not picked.",
-                *((f" To make it: datassay release {shlex.quote(job.table.name)}{label}{made}.",) if made else ()),
+                *((f" To make it: {_command(job, compared.names[at])}",) if at is not None else ()),
             )
         ),
         Figure(

@@ -1,7 +1,6 @@
 """What can be told: values under differential privacy, and what ε means for the people in the data."""
 
 import math
-import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from datassay.evaluate import detect_errors
 from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job
+from datassay.report.job import Job, count
 from datassay.value import tknn_shapley, tune_tau
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def told(job: Job) -> Section:
         raise InputError("the table has no label: name the column to predict with --label")
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
-            f"{len(job.sample)} records are too few to set some apart as public ones: it takes 50, or a file of public "
-            "records with --validation"
+            f"{count(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a file "
+            "of public records with --validation"
         )
     from scipy.stats import spearmanr
 
@@ -104,11 +103,11 @@ def told(job: Job) -> Section:
                 (
                     "What ε means: take everything that is told to everybody but the owner of one record. It would be "
                     "told with nearly the same probability had that record not been there: at most ",
-                    Number(f"e^{job.epsilon:g} = {times:.3g}", PRIVATE), " times as likely, but for a chance of ",
-                    Number(f"{job.delta:.2g}", PRIVATE), ". So somebody who thought it as likely as not that a person "
-                    "is in "
-                    "the data can become at most ", Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it from "
-                    "what others are told, but for that chance. (With ε = 0.1 it is "
+                    Number(f"e^{job.epsilon:g} = {times:.3g}", PRIVATE), " times as likely, but for a chance of δ = ",
+                    Number(f"{job.delta:.2g}", PRIVATE), _one_in(job.delta),
+                    ". So somebody who thought it as likely as not that a person is in the data can become at most ",
+                    Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it from what others are "
+                    "told, but for that chance. (With ε = 0.1 it is "
                     f"{math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 {math.exp(5) / (1 + math.exp(5)):.1%}.) "
                     f"What an "
                     "owner is told about their own record depends on that record openly: it is for them alone.",
@@ -134,7 +133,7 @@ def told(job: Job) -> Section:
                     "was released and no budget was spent. The promise takes public records that are no part of the "
                     "private ones", *((f" ({'; '.join(remarks)})",) if remarks else ()), ". To do it for real, with a ",
                     Number("ledger", LEDGER), " that cannot be overspent: datassay private-value people.csv "
-                    f"--validation public.csv --label {shlex.quote(str(job.sample.label))} --epsilon {job.epsilon:g} "
+                    f"--validation public.csv{job.reading} --epsilon {job.epsilon:g} "
                     f"--ledger market.ledger --budget-epsilon "
                     f"{2 * job.epsilon:g}.",
                 )
@@ -146,6 +145,10 @@ def told(job: Job) -> Section:
         ),
         facts=facts,
     )  # fmt: skip
+
+
+def _one_in(delta: float) -> str:
+    return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
 
 
 def _advice(job: Job, here: float, enough: list[float]) -> str:

@@ -156,7 +156,7 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
             Paragraph(
                 (
                     "Do not simply drop what is negative: ", Number(percent(float(shares[worst])), METHOD),
-                    f" of the smaller class {names[worst]!s} would go. Classes of equal weight (--balance 1) "
+                    f" of the smaller class, {names[worst]!s}, would go. Classes of equal weight (--balance 1) "
                     "are fairer to small ones.",
                 )
             )
