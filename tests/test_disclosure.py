@@ -349,7 +349,7 @@ class TestStrategies:
             ("first", "by position"),
             ([0.5], "by position"),
             ([[1]], "by position"),
-            (Move([1], use=[2]), "move 1: the record at position 2 was never queried"),
+            (Move([1], use=[2]), "strategy asks, move 0: the record at position 2 was never queried"),
             (Move([1], use=[99]), "no record at position 99"),
             (Move([1], use=["x"]), "named by position"),
         ],
