@@ -349,7 +349,7 @@ class TestStrategies:
             ("first", "by position"),
             ([0.5], "by position"),
             ([[1]], "by position"),
-            (Move([1], use=[2]), "move 1: the record at position 2 was never queried"),
+            (Move([1], use=[2]), "strategy asks, move 0: the record at position 2 was never queried"),
             (Move([1], use=[99]), "no record at position 99"),
             (Move([1], use=["x"]), "named by position"),
         ],
@@ -593,6 +593,37 @@ class TestForReal:
         calls.extend([None] * 2)
         with pytest.raises(InputError, match=str(error)):  # nothing was given out: there is nothing to keep
             da.disclosure_game(*data, chooser, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger)
+
+    @pytest.mark.parametrize("strategy", ["ucb", "random"])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("the disk is full")])
+    def test_a_payment_that_was_written_down_counts_whatever_cut_it_short(self, tmp_path, monkeypatch, strategy, error):
+        """^C is most likely to strike while the ledger waits for its disk, and is heard when the payment is there."""
+        ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")
+        honest, calls = Ledger.charge, []
+
+        def charge(self, *arguments):
+            honest(self, *arguments)
+            calls.append(arguments)
+            if len(calls) == 3:
+                raise error
+
+        monkeypatch.setattr(Ledger, "charge", charge)
+        data = made(6, 10, 2)
+        game = da.disclosure_game(*data, strategy, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, share=0.5)
+        each = 1 if strategy == "ucb" else 3
+        assert game.n_queries == ledger.disclosures()[1].queries == 3 * each
+        assert ledger.disclosures()[1].total == 2.0 * game.n_queries  # ε × queries, of two features
+        assert game.queries.max() * 2.0 == ledger.spent()
+        assert game.received.sum() == 2 * each
+        assert any("paid for and lost" in note for note in game.notes)
+        assert game.outcome == ("interrupted" if isinstance(error, KeyboardInterrupt) else "ledger unavailable")
+        calls[1:] = []
+        owner = DataOwner(data[0], NoisyRecords([0, 0], [1, 1], 1.0), 2, ledger=ledger)
+        owner.query([0])
+        with pytest.raises(type(error)):
+            owner.query([0, 1])
+        assert owner.queries.tolist() == [2, 1, 0, 0, 0, 0]
+        assert ledger.disclosures()[2].queries == 3
 
     def test_a_game_that_cannot_be_closed_is_kept(self, tmp_path, monkeypatch):
         ledger = Ledger(tmp_path / "l", epsilon=100.0, delta=1e-9, neighbours="replace-features")

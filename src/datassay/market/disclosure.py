@@ -940,7 +940,7 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
     stage, rules, owner, model, track = table.stage, table.rules, table.owner, table.model, table.track
     name = getattr(strategy, "__name__", type(strategy).__name__)
     inputs, queries = stage.inputs, owner.queries
-    utility, step, moving = model.utility, 0, True
+    utility, step, at, moving = model.utility, 0, 0, True  # moves made, and the number of the one being made
     used = np.zeros(stage.n, np.bool_)
     every = rules.every or 1
     # A strategy is the consumer's: it gets copies, lest it change whose record is charged.
@@ -964,10 +964,10 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             if left == 0:
                 outcome = LIMIT if (owner.remaining > 0).any() else SPENT
                 break
-            choosing = not ours
+            at, choosing = step, not ours
             move = strategy(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
             move = move if isinstance(move, Move) else Move(move)
-            with _blaming(name, step):
+            with _blaming(name, at):
                 asked = owner.check(move.query)
             choosing = False
             if len(asked) == 0:
@@ -989,7 +989,7 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
                 if callable(use):
                     use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
                 if use is not None:
-                    used = _as_used(use, queries, name, step, cut_short=len(asked) > left)
+                    used = _as_used(use, queries, name, at, cut_short=len(asked) > left)
                 choosing = False
                 utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
             choosing = not ours
@@ -999,7 +999,7 @@ def _play_moves(table: _Table, strategy: Strategy, report: Callable[[int], None]
             if outcome or step % every == 0:
                 track.add(step, queries, held, utility, idea)
     except (Exception, KeyboardInterrupt) as error:
-        outcome, notes = table.cut(error, held, (name, step) if choosing else None)
+        outcome, notes = table.cut(error, held, (name, at) if choosing else None)
         used = used & (held > 0) if used.any() and not moving else held > 0
         try:
             utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)

@@ -1,6 +1,7 @@
 """The owner's agent: gives out noisy copies of records, one query at a time, and never more than a record's budget."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Lock
 
 import numpy as np
@@ -138,11 +139,22 @@ class DataOwner:
             if self._ledger is not None and self.number is not None and len(asked):
                 try:
                     self._ledger.charge(self.number, self.ids[asked].tolist(), self.mechanism.cost)
-                except Exception as error:
-                    self.trouble = error
+                    self.queries[asked] += 1
+                except BaseException as error:
+                    if isinstance(error, Exception):
+                        self.trouble = error
+                    self._settle(asked, self._ledger, self.number)
                     raise
-            self.queries[asked] += 1
+            else:
+                self.queries[asked] += 1
         return asked
+
+    def _settle(self, asked: Ints, ledger: Ledger, number: int) -> None:
+        """Count what was cut short, by ^C say, after the ledger had written it down: it is paid for all the same."""
+        with suppress(Exception):  # a ledger that cannot be read tells nothing
+            told = ledger.disclosures().get(number)
+            if told is not None and told.queries > self.queries.sum():
+                self.queries[asked] += 1
 
     def _draw(self, asked: Ints) -> Floats:
         return self.mechanism.release(self.unit[asked], self._n_jobs)
