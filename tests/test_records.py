@@ -384,6 +384,29 @@ def test_a_label_that_is_no_class_is_named(tmp_path):
         da.open_records(tmp_path, "y")
 
 
+def test_a_label_that_arrays_would_cut_short_is_named(tmp_path):
+    write(tmp_path, frame_of(np.ones((3, 1)), ["a", "b", "b\0"]), [1, 2])
+    with pytest.raises(da.InputError, match=r"label 'y' of part-001.parquet is 'b\\x00' at row 1"):
+        da.open_records(tmp_path, "y")
+
+
+def test_row_groups_without_rows_and_labels_encoded_in_several_ways_do_no_harm(tmp_path):
+    rng = np.random.default_rng(13)
+    X, y = rng.normal(size=(90, 2)), rng.choice(["a", "b", "c"], 90)
+    table = pa.table({"x0": X[:, 0], "x1": X[:, 1], "y": y.tolist()})
+    kinds = (lambda text: text, lambda text: text.dictionary_encode(), lambda text: text.cast(pa.large_string()))
+    for part, kind in enumerate(kinds):
+        own = table[30 * part : 30 * part + 30]
+        own = own.set_column(2, "y", kind(own["y"]))
+        with pq.ParquetWriter(tmp_path / f"{part}.parquet", own.schema) as writer:
+            for piece in (own[:0], own[:11], own[11:11], own[11:], own[:0]):
+                writer.write_table(piece)
+    run = {"X_val": X[:5] + 0.1, "y_val": y[:5]}
+    for name in CALLS:
+        given = arguments(name, "euclidean") | {"metric": "euclidean"}
+        same(getattr(da, name)(da.open_records(tmp_path, "y"), **run, **given), getattr(da, name)(X, y, **run, **given))
+
+
 def test_whole_numbers_that_floats_cannot_tell_apart_are_refused(tmp_path):
     write(tmp_path, pd.DataFrame({"x0": [2**60, 2**60 + 1], "y": [0, 1]}), [2])
     records = da.open_records(tmp_path, "y")

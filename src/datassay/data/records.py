@@ -259,6 +259,12 @@ def _label_values(
     values = encoded.dictionary.to_pylist()
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
     for at, value in enumerate(values):
+        if isinstance(value, str) and value.endswith("\0"):
+            first = row + int((codes == at).argmax())
+            raise InputError(
+                f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); a label must not "
+                "end in a null character"
+            )
         if isinstance(value, float):
             first = row + int((codes == at).argmax())
             if value != value:
