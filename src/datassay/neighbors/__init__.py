@@ -19,7 +19,7 @@ from datassay.neighbors.passes import (
     nearest_neighbours,
     one_by_one,
 )
-from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, visit_within
+from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, saving, visit_within
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
@@ -57,6 +57,7 @@ __all__ = [
     "nearest_neighbours",
     "one_by_one",
     "record_space",
+    "saving",
     "space_of",
     "visit_within",
 ]
