@@ -32,6 +32,7 @@ Plain = str | int | float | bool | None
 EVERY: Final = 1.0  # seconds between two files, at least
 SHARE: Final = 0.05  # of the time may go into writing them
 SLACK: Final = 0.01  # of the time so far may be lost, so that a long run does not end as ten thousand files
+A_MOMENT: Final = 0.5  # seconds, in which somebody else has begun
 
 
 def digest(*parts: object) -> str:
@@ -97,9 +98,18 @@ class Checkpoint:
         except OSError as error:
             raise self._cannot(error) from None
         if not self._is_there(own):
-            with self._alone():  # of two that begin at once, the later finds what the earlier wrote
+            self._claim(own)
+
+    def _claim(self, own: Mapping[str, Any]) -> None:
+        """Make the folder that of this calculation; who begins at the same time finds what the first one wrote."""
+        try:
+            with self._alone():
                 if not self._is_there(own):
                     self.write("checkpoint.json", lambda out: out.write(json.dumps(own, indent=1).encode()))
+        except UnavailableError:
+            time.sleep(A_MOMENT)
+            if not self._is_there(own):
+                raise
 
     def _is_there(self, own: Mapping[str, Any]) -> bool:
         """Whether the folder is that of this calculation already; refuses one that is anything else."""
