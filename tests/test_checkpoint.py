@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -198,6 +199,50 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
         other.wait()
         other.stdout.close()
     assert bits(da.knn_shapley(*data(), checkpoint=tmp_path / "kept")) == reference("knn_shapley")
+
+
+def test_two_threads_do_not_share_a_folder(tmp_path):
+    refused = []
+
+    def progress(done, total):
+        if not refused:
+            with ThreadPoolExecutor(1) as pool, pytest.raises(da.UnavailableError, match="another thread is writing"):
+                pool.submit(da.knn_shapley, *data(), checkpoint=tmp_path / "kept").result()
+            refused.append(done)
+
+    assert bits(da.knn_shapley(*data(), checkpoint=tmp_path / "kept", progress=progress)) == reference("knn_shapley")
+    assert refused
+
+
+def test_of_two_that_begin_in_a_new_folder_at_once_the_later_finds_what_the_earlier_wrote(tmp_path, monkeypatch):
+    looks = []
+    look = _checkpoint.Checkpoint._is_there
+
+    def meanwhile(self, own):
+        found = look(self, own)
+        if not looks:  # between a look and what follows from it, somebody else begins
+            looks.append(found)
+            da.knn_shapley(*data(), k=4, checkpoint=tmp_path / "kept")
+        return found
+
+    monkeypatch.setattr(_checkpoint.Checkpoint, "_is_there", meanwhile)
+    with pytest.raises(da.InputError, match="k was 4 and is 3"):
+        da.knn_shapley(*data(), k=3, checkpoint=tmp_path / "kept")
+    assert looks == [False]
+
+
+def test_a_folder_that_cannot_be_locked_is_told(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    (tmp_path / "kept" / ".lock").mkdir(parents=True)
+    with pytest.raises(da.UnavailableError, match=r"no checkpoint can be kept in .*kept"):
+        da.knn_shapley(*data(), checkpoint=tmp_path / "kept")
+
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", no_locks)
+    with pytest.raises(da.UnavailableError, match=r"no checkpoint can be kept in .*locks"):
+        da.knn_shapley(*data(), checkpoint=tmp_path / "other")
 
 
 @pytest.mark.parametrize("name", ["knn_shapley", "self_waka"])

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
 import datassay as da
-from datassay import oracle
+from datassay import _checkpoint, oracle
 from datassay.cli import app
 from datassay.neighbors import records as streaming
 
@@ -384,6 +384,29 @@ def test_a_label_that_is_no_class_is_named(tmp_path):
         da.open_records(tmp_path, "y")
 
 
+def test_a_label_that_arrays_would_cut_short_is_named(tmp_path):
+    write(tmp_path, frame_of(np.ones((3, 1)), ["a", "b", "b\0"]), [1, 2])
+    with pytest.raises(da.InputError, match=r"label 'y' of part-001.parquet is 'b\\x00' at row 1"):
+        da.open_records(tmp_path, "y")
+
+
+def test_row_groups_without_rows_and_labels_encoded_in_several_ways_do_no_harm(tmp_path):
+    rng = np.random.default_rng(13)
+    X, y = rng.normal(size=(90, 2)), rng.choice(["a", "b", "c"], 90)
+    table = pa.table({"x0": X[:, 0], "x1": X[:, 1], "y": y.tolist()})
+    kinds = (lambda text: text, lambda text: text.dictionary_encode(), lambda text: text.cast(pa.large_string()))
+    for part, kind in enumerate(kinds):
+        own = table[30 * part : 30 * part + 30]
+        own = own.set_column(2, "y", kind(own["y"]))
+        with pq.ParquetWriter(tmp_path / f"{part}.parquet", own.schema) as writer:
+            for piece in (own[:0], own[:11], own[11:11], own[11:], own[:0]):
+                writer.write_table(piece)
+    run = {"X_val": X[:5] + 0.1, "y_val": y[:5]}
+    for name in CALLS:
+        given = arguments(name, "euclidean") | {"metric": "euclidean"}
+        same(getattr(da, name)(da.open_records(tmp_path, "y"), **run, **given), getattr(da, name)(X, y, **run, **given))
+
+
 def test_whole_numbers_that_floats_cannot_tell_apart_are_refused(tmp_path):
     write(tmp_path, pd.DataFrame({"x0": [2**60, 2**60 + 1], "y": [0, 1]}), [2])
     records = da.open_records(tmp_path, "y")
@@ -475,6 +498,113 @@ def test_a_file_that_changed_is_noticed(tmp_path):
     (tmp_path / "part-001.parquet").unlink()
     with pytest.raises(da.InputError, match=r"cannot read part-001.parquet"):
         da.knn_banzhaf(records, X_val=np.ones((1, 2)), y_val=[0])
+
+
+# ------------------------------------------------------------------------------------------------------- stop and resume
+
+
+@pytest.fixture
+def stoppable(tmp_path, monkeypatch, small_blocks):
+    """Records in files, validation data and the values of all in one array; every block is kept when it is done."""
+    monkeypatch.setattr(_checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(_checkpoint, "SHARE", np.inf)
+    rng = np.random.default_rng(21)
+    X, X_val = (rng.integers(-2, 3, (size, 3)) + 0.3 for size in (3000, 40))
+    y, y_val = rng.integers(0, 3, 3000), rng.integers(0, 3, 40)
+    (tmp_path / "data").mkdir()
+    write(tmp_path / "data", frame_of(X, y), [700, 0, 1100, 1200], 190)
+    return tmp_path, {"X_val": X_val, "y_val": y_val}, (X, y, X_val, y_val)
+
+
+def stopped(name, folder, run, given, after, **more):
+    """A run that is stopped after so many blocks; how many records it had looked at."""
+    seen = []
+
+    def progress(done, total):
+        seen.append(done)
+        if len(seen) == after:
+            raise KeyboardInterrupt
+
+    records = da.open_records(folder / "data", "y")
+    with pytest.raises(KeyboardInterrupt):
+        getattr(da, name)(records, checkpoint=folder / "kept", progress=progress, **run, **given, **more)
+    return seen[-1]
+
+
+@pytest.mark.parametrize("after", [1, 4, 9])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_run_over_files_that_was_stopped_goes_on_to_the_same_bits(name, after, stoppable):
+    folder, run, arrays = stoppable
+    given = arguments(name, "euclidean") | {"metric": "euclidean"}
+    before = stopped(name, folder, run, given, after, n_jobs=2)
+    seen = []
+    records = da.open_records(folder / "data", "y")
+    values = getattr(da, name)(
+        records, checkpoint=folder / "kept", n_jobs=1, progress=lambda *at: seen.append(at), **run, **given
+    )
+    same(values, getattr(da, name)(*arrays, **given))
+    assert seen[0][0] == before
+    assert seen[-1][0] == seen[-1][1]
+    again = getattr(da, name)(records, checkpoint=folder / "kept", progress=lambda *at: seen.append(at), **run, **given)
+    assert again.values.tobytes() == values.values.tobytes()
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_tknn_goes_on_in_its_second_pass(stoppable):
+    folder, run, arrays = stoppable
+    given = {"tau": 1.5, "metric": "euclidean"}
+    assert stopped("tknn_shapley", folder, run, given, 17, memory=2**19) > 3000
+    values = da.tknn_shapley(da.open_records(folder / "data", "y"), checkpoint=folder / "kept", **run, **given)
+    same(values, da.tknn_shapley(*arrays, **given))
+
+
+def test_with_other_memory_lists_of_other_points_are_not_gone_on_from(stoppable):
+    folder, run, arrays = stoppable
+    given = {"k": 3, "tolerance": 0.002}
+    stopped("knn_shapley", folder, run, given, 15, memory=2**18)
+    for memory in (2**19, 2**29, 2**18):
+        records = da.open_records(folder / "data", "y")
+        values = da.knn_shapley(records, checkpoint=folder / "kept", memory=memory, **run, **given)
+        same(values, da.knn_shapley(*arrays, **given))
+
+
+def test_what_is_stopped_within_a_block_is_done_again(stoppable, monkeypatch):
+    """Half a block's neighbours must not be offered twice."""
+    folder, run, arrays = stoppable
+    team, calls = streaming._Team.run, []
+
+    def half(self, tasks):
+        calls.append(0)
+        if len(calls) == 6:
+            team(self, tasks[:1])
+            raise KeyboardInterrupt
+        team(self, tasks)
+
+    for name, options in (("knn_banzhaf", {"k": 3}), ("tknn_shapley", {"tau": 1.5, "metric": "euclidean"})):
+        calls.clear()
+        records = da.open_records(folder / "data", "y")
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(streaming._Team, "run", half)
+            getattr(da, name)(records, checkpoint=folder / name, n_jobs=2, **run, **options)
+        values = getattr(da, name)(records, checkpoint=folder / name, **run, **options)
+        same(values, getattr(da, name)(*arrays, **options))
+
+
+def test_a_checkpoint_of_other_files_is_refused(stoppable):
+    folder, run, (X, y, *_) = stoppable
+    stopped("knn_banzhaf", folder, run, {}, 3)
+    spoilt = X.copy()
+    spoilt[2990, 1] += 1
+    write(folder / "data", frame_of(spoilt, y), [700, 0, 1100, 1200], 190)
+    with pytest.raises(da.InputError, match="one of other data"):
+        da.knn_banzhaf(da.open_records(folder / "data", "y"), checkpoint=folder / "kept", **run)
+    write(folder / "data", frame_of(X, y), [700, 0, 1100, 1200], 190)
+    (folder / "data").rename(folder / "moved")  # the same, elsewhere
+    da.knn_banzhaf(da.open_records(folder / "moved", "y"), checkpoint=folder / "kept", **run)
+    with pytest.raises(da.InputError, match="one of other data"):
+        da.knn_banzhaf(da.open_records(folder / "moved", "y", scale="standard"), checkpoint=folder / "kept", **run)
+    with pytest.raises(da.InputError, match="client is for records in memory"):
+        da.knn_banzhaf(da.open_records(folder / "moved", "y"), client=object(), **run)
 
 
 # ------------------------------------------------------------------------- who can be found, in many files or partitions
@@ -606,6 +736,17 @@ def test_a_folder_on_the_command_line_is_valued_like_one_file_in_memory(method, 
         np.testing.assert_allclose(found.values, at_once.values, atol=1e-12)
         np.testing.assert_array_equal(found.ids, at_once.ids)
         np.testing.assert_array_equal(found.labels, at_once.labels)
+
+
+def test_the_command_line_keeps_what_was_done_of_files(files):
+    run = ["--validation", files / "val.parquet", "--label", "y", "--id", "who", "-m", "knn-banzhaf"]
+    for at in range(2):
+        told = cli("value", files / "train", *run, "--checkpoint", files / "kept", "-o", files / f"{at}.csv")
+        assert told.exit_code == 0, told.output
+    assert (files / "0.csv").read_bytes() == (files / "1.csv").read_bytes()
+    assert list((files / "kept").glob("*.npz"))
+    told = cli("value", files / "train", *run, "--checkpoint", files / "kept", "-k", 3)
+    assert "k was 5 and is 3" in str(told.exception)
 
 
 def test_the_command_line_refuses_what_blocks_cannot_do(files):

@@ -6,10 +6,12 @@ ends with the same bits as one that was never stopped. A folder belongs to one c
 parameters, and the version of datassay; any other is refused.
 """
 
+import errno
 import hashlib
 import json
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +32,7 @@ Plain = str | int | float | bool | None
 EVERY: Final = 1.0  # seconds between two files, at least
 SHARE: Final = 0.05  # of the time may go into writing them
 SLACK: Final = 0.01  # of the time so far may be lost, so that a long run does not end as ten thousand files
+A_MOMENT: Final = 0.5  # seconds, in which somebody else has begun
 
 
 def digest(*parts: object) -> str:
@@ -84,34 +87,56 @@ class Checkpoint:
             "data": data,
         }
         own = json.loads(json.dumps(own))  # as it will be read
-        file = self.folder / "checkpoint.json"
-        there, others = None, []
         try:
             self.folder.mkdir(exist_ok=True)
-            if file.exists():
-                there = json.loads(file.read_text(encoding="utf-8"))
-                if there["datassay"]["kind"] != "checkpoint" or not {"method", "parameters", "data"} <= set(there):
-                    raise KeyError("kind")
-            else:
-                others = [one.name for one in self.folder.iterdir() if not one.name.startswith(".")]
         except FileNotFoundError:
             raise UsageError(
                 f"the folder {str(self.folder.parent)!r}, where the checkpoint would be, does not exist"
             ) from None
         except (FileExistsError, NotADirectoryError):
             raise UsageError(f"checkpoint must be a folder, and {str(folder)!r} is a file") from None
+        except OSError as error:
+            raise self._cannot(error) from None
+        if not self._is_there(own):
+            self._claim(own)
+
+    def _claim(self, own: Mapping[str, Any]) -> None:
+        """Make the folder that of this calculation; who begins at the same time finds what the first one wrote."""
+        try:
+            with self._alone():
+                if not self._is_there(own):
+                    self.write("checkpoint.json", lambda out: out.write(json.dumps(own, indent=1).encode()))
+        except UnavailableError:
+            time.sleep(A_MOMENT)
+            if not self._is_there(own):
+                raise
+
+    def _is_there(self, own: Mapping[str, Any]) -> bool:
+        """Whether the folder is that of this calculation already; refuses one that is anything else."""
+        file = self.folder / "checkpoint.json"
+        there, others = None, []
+        try:
+            if file.exists():
+                there = json.loads(file.read_text(encoding="utf-8"))
+                if there["datassay"]["kind"] != "checkpoint" or not {"method", "parameters", "data"} <= set(there):
+                    raise KeyError("kind")
+            else:
+                others = [one.name for one in self.folder.iterdir() if not one.name.startswith(".")]
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{str(file)!r} is not a checkpoint of datassay; give another folder") from None
         except OSError as error:
-            raise UnavailableError(f"no checkpoint can be kept in {str(folder)!r}: {error.strerror}") from None
+            raise self._cannot(error) from None
         if there is not None:
             self._refuse_others(there, own)
-            return
+            return True
         if others:
             raise UsageError(
-                f"{str(folder)!r} holds {_checks.listed(sorted(others))} and no checkpoint; give a new folder"
+                f"{str(self.folder)!r} holds {_checks.listed(sorted(others))} and no checkpoint; give a new folder"
             )
-        self.write("checkpoint.json", lambda out: out.write(json.dumps(own, indent=1).encode()))
+        return False
+
+    def _cannot(self, error: OSError) -> UnavailableError:
+        return UnavailableError(f"no checkpoint can be kept in {str(self.folder)!r}: {error.strerror}")
 
     def _refuse_others(self, there: Mapping[str, Any], own: Mapping[str, Any]) -> None:
         say = f"the checkpoint in {str(self.folder)!r} is"
@@ -173,21 +198,49 @@ class Checkpoint:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        """Nobody else writes meanwhile: no other thread, as the system's locks are those of processes; no process."""
+        name = os.path.realpath(self.folder)
+        with _guard:
+            if name in _taken:
+                raise self._busy("thread")
+            _taken.add(name)
+        try:
+            with self._locked():
+                for left in self.folder.glob(".writing-*"):  # by one that was killed
+                    left.unlink(missing_ok=True)
+                yield
+        finally:
+            with _guard:
+                _taken.discard(name)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
         try:
             import fcntl
         except ImportError:  # not on Windows
             yield
             return
-        with (self.folder / ".lock").open("wb") as lock:
+        try:
+            lock = (self.folder / ".lock").open("wb")
+        except OSError as error:
+            raise self._cannot(error) from None
+        with lock:
             try:
                 fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UnavailableError(
-                    f"another process is writing to the checkpoint in {str(self.folder)!r}; wait for it to end"
-                ) from None
-            for left in self.folder.glob(".writing-*"):  # by one that was killed
-                left.unlink(missing_ok=True)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EAGAIN):  # as where a network's files have no locks
+                    raise self._cannot(error) from None
+                raise self._busy("process") from None
             yield
+
+    def _busy(self, who: str) -> UnavailableError:
+        return UnavailableError(
+            f"another {who} is writing to the checkpoint in {str(self.folder)!r}; wait for it to end"
+        )
+
+
+_taken: set[str] = set()  # folders that a thread of this process writes to
+_guard = threading.Lock()
 
 
 class Kept:

@@ -86,7 +86,7 @@ def value_streamed(
         raise UsageError(f"{validation} is one of the files of {data!r}: records cannot be validated on themselves")
     X_val, y_val = _validation(validation, label, list(records.features))
     arguments: dict[str, Any] = {"X_val": X_val, "y_val": y_val, **run}
-    for name in ("metric", "utility", "tolerance", "variant"):
+    for name in ("metric", "utility", "tolerance", "variant", "checkpoint"):
         if given[name] is not None:
             arguments[name] = given[name]
     if given["balance"] is not None:

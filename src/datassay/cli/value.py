@@ -307,7 +307,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         unusable: dict[str, object] = {
             "--split": split, "--truth": truth, "--categorical": categorical, "--text": text is not Text.REFUSE,
             "--scale minmax": scale is Scale.MINMAX,
-            "--dask": dask, "--checkpoint": checkpoint, "--device": device,
+            "--dask": dask, "--device": device,
         }  # fmt: skip
         check_streamed(data, method.value, label, validation, given, unusable)
         assert label is not None

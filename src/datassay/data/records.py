@@ -4,6 +4,7 @@ What is known of them without reading the features is kept (files, columns, clas
 time, the next one being read while one is worked on. Blocks do not depend on how files are cut into row groups.
 """
 
+import hashlib
 import os
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,9 +100,23 @@ class Records:
             yield Block(start, points, held[: len(points)])
             held = held[len(points) :]
 
-    def features_by_block(self, rows: int) -> Iterator[tuple[int, Points]]:
-        """The features alone, ``rows`` records at a time, with the number of the first; the next is read ahead."""
-        return read_ahead(self._scaled(rows))
+    def features_by_block(self, rows: int, first: int = 0) -> Iterator[tuple[int, Points]]:
+        """The features alone, ``rows`` records at a time from ``first`` on, with the number of the first of each.
+
+        The next block is read while one is used.
+        """
+        return read_ahead(self._scaled(rows, first))
+
+    def content(self) -> str:
+        """A digest of all that the files hold, in their order, and of how it is used: as long as it takes to read."""
+        found = hashlib.sha256(repr((self.features, self.label, self.dtype.str, self.scale)).encode())
+        for file in self.files:
+            try:
+                with file.path.open("rb") as opened:
+                    found.update(hashlib.file_digest(opened, "sha256").digest())
+            except OSError as error:
+                raise unreadable(file.name, error) from None
+        return found.hexdigest()
 
     def read(self) -> tuple[Points, NDArray[np.generic]]:
         """All features and labels at once, in memory."""
@@ -144,19 +159,19 @@ class Records:
             table = np.array([place[name] for name in names], np.uint8 if len(classes) <= 256 else np.int32)
             yield table[codes]
 
-    def _scaled(self, rows: int) -> Iterator[tuple[int, Points]]:
-        for start, points in self._raw(rows):
+    def _scaled(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
+        for start, points in self._raw(rows, first):
             if self.centres is not None and self.widths is not None:
                 for j in range(points.shape[1]):
                     points[:, j] = scaled(points[:, j], self.centres[j], self.widths[j])
             yield start, points
 
-    def _raw(self, rows: int) -> Iterator[tuple[int, Points]]:
+    def _raw(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
         """Blocks of exactly ``rows`` records (the last: what is left), whatever the row groups and files."""
         n = len(self)
-        start, at = 0, 0
-        points: Points = np.empty((len(self.features), min(rows, n)), self.dtype)
-        for file, row, batch in _batches(self.files, self.features, min(rows, BATCH)):
+        start, at = first, 0
+        points: Points = np.empty((len(self.features), min(rows, n - first)), self.dtype)
+        for file, row, batch in _batches(self.files, self.features, min(rows, BATCH), first):
             taken = 0
             while taken < batch.num_rows:
                 more = min(points.shape[1] - at, batch.num_rows - taken)
@@ -196,21 +211,29 @@ def read_ahead(source: Iterator[T]) -> Iterator[T]:
 
 
 def _batches(
-    files: Sequence[ParquetFile], columns: Sequence[str], rows: int
+    files: Sequence[ParquetFile], columns: Sequence[str], rows: int, first: int = 0
 ) -> Iterator[tuple[ParquetFile, int, "pa.RecordBatch"]]:
-    """The rows of all files in order: the file, the row of it that a batch begins with, and the batch."""
+    """The rows of all files in order, from ``first`` on: the file, the row that a batch begins with, and the batch."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for file in files:
-        if file.rows == 0:
+        if file.rows <= first:  # also one without rows
+            first -= file.rows
             continue
         row = 0
         try:
             with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened:
-                for batch in opened.iter_batches(rows, columns=list(columns), use_threads=False):
-                    yield file, row, batch.select(list(columns))  # in this file they may stand in another order
+                groups = range(opened.num_row_groups)
+                while groups and row + opened.metadata.row_group(groups[0]).num_rows <= first:
+                    row += opened.metadata.row_group(groups[0]).num_rows
+                    groups = groups[1:]
+                for batch in opened.iter_batches(rows, list(groups), list(columns), use_threads=False):
+                    past = min(max(0, first - row), batch.num_rows)
+                    if past < batch.num_rows:  # in this file the columns may stand in another order
+                        yield file, row + past, batch.slice(past).select(list(columns))
                     row += batch.num_rows
+                first = 0
         except (pa.ArrowException, OSError, KeyError) as error:
             raise unreadable(file.name, error) from None
         if row != file.rows:
@@ -259,6 +282,12 @@ def _label_values(
     values = encoded.dictionary.to_pylist()
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
     for at, value in enumerate(values):
+        if isinstance(value, str) and value.endswith("\0"):
+            first = row + int((codes == at).argmax())
+            raise InputError(
+                f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); a label must not "
+                "end in a null character"
+            )
         if isinstance(value, float):
             first = row + int((codes == at).argmax())
             if value != value:

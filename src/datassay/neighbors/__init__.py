@@ -31,7 +31,7 @@ from datassay.neighbors.passes import (
     one_by_one,
     space_on,
 )
-from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, visit_within
+from datassay.neighbors.records import RecordSpace, mark_bytes, record_space, saving, visit_within
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
@@ -79,6 +79,7 @@ __all__ = [
     "nearest_neighbours",
     "one_by_one",
     "record_space",
+    "saving",
     "space_of",
     "space_on",
     "visit_within",

@@ -7,6 +7,7 @@ them, of equally near points the one with the smaller number wins, and sums are 
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._checkpoint import Arrays, Kept
+from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
 from datassay.neighbors.space import (
@@ -85,16 +87,16 @@ class RecordSpace:
         for _ in self.tiles(MOST_ROWS):
             pass
 
-    def tiles(self, rows: int) -> Iterator[tuple[int, int, Floats]]:
-        """All records in blocks of ``rows``: the first one's number, how many they are, and their features in tiles."""
-        return read_ahead(self._tiles(rows))
+    def tiles(self, rows: int, first: int = 0) -> Iterator[tuple[int, int, Floats]]:
+        """Records from ``first`` on in blocks of ``rows``: the number of a block's first, how many, and their tiles."""
+        return read_ahead(self._tiles(rows, first))
 
-    def _tiles(self, rows: int) -> Iterator[tuple[int, int, Floats]]:
+    def _tiles(self, rows: int, first: int) -> Iterator[tuple[int, int, Floats]]:
         from datassay.neighbors import kernels
 
         cosine = self.seen.metric == kernels.COSINE
         reach, largest = float(np.abs(self.seen.queries).max()), 0.0
-        for start, points in self.records.features_by_block(rows):
+        for start, points in self.records.features_by_block(rows, first):
             given: Floats = points if points.dtype == self.dtype else points.astype(np.float64)
             if cosine:
                 given = given.copy(order="C")  # row after row, as it is about to be gone through
@@ -113,7 +115,12 @@ class RecordSpace:
             kernels.fill_tiles(given, tiles)
             yield start, n, tiles
         if not cosine:
-            check_not_too_small(reach + largest, self.dtype, self.seen.metric)
+            try:
+                check_not_too_small(reach + largest, self.dtype, self.seen.metric)
+            except InputError:
+                if first == 0:
+                    raise
+                self.check()  # those before may be larger
 
 
 def record_space(inputs: Inputs, metric: str) -> RecordSpace:
@@ -194,9 +201,18 @@ def _plan(space: RecordSpace, threads: int, memory: int, marks: int = 0) -> tupl
 
 
 def nearest_of(
-    space: RecordSpace, points: range, limit: int, n_jobs: int | None, memory: int, report: Callable[[int], None]
+    space: RecordSpace,
+    points: range,
+    limit: int,
+    n_jobs: int | None,
+    memory: int,
+    report: Callable[[int], None],
+    file: Kept | None = None,
 ) -> NDArray[np.uint32]:
-    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files."""
+    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files.
+
+    Who are the nearest of the records so far is kept in ``file``, and gone on from.
+    """
     from datassay.neighbors import kernels
 
     wanted = min(limit, space.n_train)
@@ -210,6 +226,16 @@ def nearest_of(
     rounds = -(-m // (AT_ONCE * threads))
     parts = _even(m, rounds * threads)
     scratches = [_Scratch(space, few, room) for _ in range(threads)]
+    state = (np.array([points.start, points.stop]), kept, who, held, farthest)
+    first = 0
+    for blocks, there in [] if file is None else file.load():
+        if np.array_equal(there[0], state[0]):  # with other memory, other points are looked from at a time
+            first = blocks.stop
+            for own, found in zip(state, there, strict=True):
+                own[:] = found
+            report(first)
+        else:
+            file.done = 0  # type: ignore[union-attr]
 
     def task(mine: Sequence[range], scratch: _Scratch, start: int, n: int, tiles: Floats) -> None:
         for part in mine:
@@ -222,9 +248,10 @@ def nearest_of(
                     *scratch.sort,
                 )  # fmt: skip
 
-    with _Team(threads) as team:
-        for start, n, tiles in space.tiles(rows):
-            team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
+    with _Team(threads) as team, saving(file, lambda first, stop: state) as done:
+        for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
+            with done.upto(start + n):
+                team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
             report(n)
     order = np.empty((m, wanted), np.uint32)
     kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *scratches[0].sort)
@@ -257,8 +284,10 @@ def visit_within(
     n_jobs: int | None,
     memory: int,
     report: Callable[[int], None],
+    first: int = 0,
+    done: "Done | None" = None,
 ) -> None:
-    """Call ``visit(start, marks)``, in threads, for pieces of all records: one pass over the files.
+    """Call ``visit(start, marks)``, in threads, for pieces of the records from ``first`` on: one pass over the files.
 
     Bit s of ``marks[b, i]`` says whether record start + i is within ``tau`` of validation point 8b + s.
     """
@@ -279,16 +308,57 @@ def visit_within(
                 kernels.mark_bits(filled, limit, inside[first // 8 : mark_bytes(last)])
             visit(start + at, inside)
 
+    done = Done(None, lambda first, stop: ()) if done is None else done
     with _Team(threads) as team:
-        for start, n, tiles in space.tiles(rows):
+        for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             shares = _even(len(tiles), threads)
-            team.run([(task, some, scratches[t], marks[t], start, n, tiles) for t, some in enumerate(shares)])
+            with done.upto(start + n):
+                team.run([(task, some, scratches[t], marks[t], start, n, tiles) for t, some in enumerate(shares)])
             report(n)
 
 
 def mark_bytes(n_validation: int) -> int:
     """Bytes that hold a bit for each validation point."""
     return -(-n_validation // 8)
+
+
+class Done:
+    """How many records have been looked at, and what was found of them: kept from time to time, when it is whole.
+
+    ``state(first, stop)`` gives what is to be kept, of all records or of those that are not kept yet.
+    """
+
+    def __init__(self, file: Kept | None, state: Callable[[int, int], Arrays]) -> None:
+        self._file, self._state = file, state
+        self._records, self._whole = 0 if file is None else file.done, True
+
+    @contextmanager
+    def upto(self, records: int) -> Iterator[None]:
+        """Looks at the records up to this one; what is found in between is not yet to be kept."""
+        self._whole = False
+        yield
+        self._records, self._whole = records, True
+        if self._file is not None and self._file.is_time():
+            self.save()
+
+    def save(self) -> None:
+        """Keep what was found, unless it is the half of something."""
+        if self._file is not None and self._whole and self._records > self._file.done:
+            self._file.save(self._records, self._state(self._file.done, self._records))
+
+
+@contextmanager
+def saving(file: Kept | None, state: Callable[[int, int], Arrays]) -> Iterator[Done]:
+    """Keep what is done at the end, and when it is interrupted."""
+    done = Done(file, state)
+    try:
+        yield done
+    except CheckpointError:
+        raise
+    except BaseException:
+        done.save()
+        raise
+    done.save()
 
 
 class _Team:

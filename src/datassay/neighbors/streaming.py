@@ -5,6 +5,7 @@ of them mean more passes over the files); then the kernel adds what they say, in
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ def accumulate_records(
     touched: list[NDArray[np.uint32]] = []
     with Bar(run.progress, len(spans) * space.n_train, "records") as report:
         for span in spans:
-            order = nearest_of(space, span, limit, run.n_jobs, for_blocks, report)
+            with nullcontext() if run.checkpoint is None else run.checkpoint.begin("sum") as file:
+                order = nearest_of(space, span, limit, run.n_jobs, for_blocks, report, file)
             start = span.start
             while start < span.stop:
                 stop = min(start - start % size + size, span.stop)

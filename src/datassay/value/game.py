@@ -76,8 +76,13 @@ class Game:
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
         if self.folder is None:
             return self
-        space = self.space.identity() if isinstance(self.space, DeviceSpace) else self.space
-        data = digest(space, self.inputs.codes, self.inputs.codes_val, self.weights)
+        seen: object = self.space
+        if isinstance(self.space, RecordSpace):
+            records = self.space.records
+            seen = (records.content(), records.centres, records.widths, self.space.seen)
+        if isinstance(self.space, DeviceSpace):
+            seen = self.space.identity()
+        data = digest(seen, self.inputs.codes, self.inputs.codes_val, self.weights)
         checkpoint = Checkpoint(self.folder, method, parameters | self.told, data)
         return replace(self, run=replace(self.run, checkpoint=checkpoint))
 
@@ -182,10 +187,10 @@ def make_game(
             raise UsageError("device is for records in memory or on a card, and these are read in blocks")
         if fitted_on == "validation":
             raise UsageError(f"X must be in memory here: {ACCEPTED}")
-        for name, given in (("client", client), ("checkpoint", checkpoint)):
-            if given is not None:
-                raise UsageError(f"{name} is for records in memory, and these are read in blocks")
-        return _streamed_game(X, y, X_val, y_val, metric, weights, n_classes, ids, Run(n_jobs, memory, progress))
+        if client is not None:
+            raise UsageError("client is for records in memory, and these are read in blocks")
+        run = Run(n_jobs, memory, progress)
+        return _streamed_game(X, y, X_val, y_val, metric, weights, n_classes, ids, run, checkpoint)
     inputs, run = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on), Run(n_jobs, memory, progress, client)
     # Where the training data must not show, a record without a direction must not stop everybody's answer.
     space = space_on(chosen, inputs.points, inputs.points_val, metric, run, zero_rows=fitted_on == "validation")
@@ -203,13 +208,14 @@ def _streamed_game(
     n_classes: int | None,
     ids: object | None,
     run: Run,
+    checkpoint: object | None,
 ) -> Game:
     """The game of records that are read in blocks."""
     inputs = prepare_records(records, y, X_val, y_val, ids)
     space = record_space(inputs, metric)
     if len(records) <= FEW:  # where k is no less than their number, values need no neighbours: nobody would look
         space.check()
-    return _game(inputs, space, metric, weights, n_classes, run)
+    return _game(inputs, space, metric, weights, n_classes, run, checkpoint)
 
 
 def _game(

@@ -6,12 +6,15 @@ files are read once.
 """
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._checkpoint import Kept
 from datassay._work import Bar, chunks, in_order, thread_count
-from datassay.neighbors import RecordSpace, group_size, mark_bytes, visit_within
+from datassay.neighbors import RecordSpace, Run, group_size, mark_bytes, saving, visit_within
 from datassay.value.game import Game
 
 AT_ONCE = 2**16
@@ -21,10 +24,10 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
     """Weighted sums over validation points, with the bits of the sums over records in memory."""
     from datassay.value import kernels
 
-    space, run = game.space, game.run
+    space, run = game.space, game.keeping("tknn_shapley", {"tau": tau}).run
     assert isinstance(space, RecordSpace)
     codes, targets, n, m = game.inputs.codes, game.inputs.codes_val, space.n_train, space.n_validation
-    remembers = mark_bytes(m) * n <= run.memory // 2
+    remembers = run.checkpoint is None and mark_bytes(m) * n <= run.memory // 2
     for_blocks = run.memory - run.memory // 2
     kept = np.empty((mark_bytes(m), n), np.uint8) if remembers else None
     near, matching = np.zeros(m, np.int64), np.zeros(m, np.int64)
@@ -41,7 +44,12 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             matching[:] += alike
 
     with Bar(run.progress, n if remembers else 2 * n, "records") as report:
-        visit_within(space, tau, count, run.n_jobs, for_blocks, report)
+        with _next_pass(run, "sum") as file, saving(file, lambda first, stop: (near, matching)) as done:
+            first = 0
+            for blocks, (these, alike) in [] if file is None else file.load():
+                near[:], matching[:], first = these, alike, blocks.stop
+                report(first)
+            visit_within(space, tau, count, run.n_jobs, for_blocks, report, first, done)
         worth = np.empty((m, 2))
         kernels.write_threshold_worth(near, matching, game.weights, _harmonic_at(near), game.n_classes, worth)
         group = np.arange(m) // group_size(m, space.n_features)
@@ -52,7 +60,13 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             kernels.add_marked(marks, codes[start:stop], targets, worth, group, total[start:stop])
 
         if kept is None:
-            visit_within(space, tau, add, run.n_jobs, for_blocks, report)
+            with _next_pass(run, "rows") as file:
+                first = 0
+                for blocks, (part,) in [] if file is None else file.load():
+                    total[blocks.start : blocks.stop], first = part, blocks.stop
+                    report(len(blocks))
+                with saving(file, lambda first, stop: (total[first:stop],)) as done:
+                    visit_within(space, tau, add, run.n_jobs, for_blocks, report, first, done)
         else:
             marked = kept
 
@@ -62,6 +76,10 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             for _ in in_order(again, chunks(n, AT_ONCE), thread_count(run.n_jobs), lambda _: None):
                 pass
     return total
+
+
+def _next_pass(run: Run, kind: Literal["sum", "rows"]) -> AbstractContextManager[Kept | None]:
+    return nullcontext() if run.checkpoint is None else run.checkpoint.begin(kind)
 
 
 def _harmonic_at(counts: NDArray[np.int64]) -> NDArray[np.float64]:
