@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,9 +78,37 @@ def test_bits_are_the_same_in_small_blocks_and_when_features_pass_by(name, devic
     small = METHODS[name](*given, device=device, memory=150_000).values  # a few rows at a time
     monkeypatch.setattr(adapter, "FIRST", 16)
     monkeypatch.setattr(adapter, "BLOCK", 16 * adapter.MOST_ROWS)
-    pieces = METHODS[name](*given, device=device, memory=30_000).values
+    pieces = METHODS[name](*given, device=device, memory=15_000).values
+    assert not adapter.device_space(given[0], None, "euclidean", adapter.device_of(device), 15_000).resident
     assert small.tobytes() == whole.tobytes()
     assert pieces.tobytes() == whole.tobytes()
+
+
+def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from_too(device):
+    X, y, V, _ = awkward(dtype=np.float32)
+    on = adapter.device_of(device)
+    for queries, memory in ((None, 15_000), (V, 15_000), (np.repeat(V, 30, 0), 30_000)):
+        space = adapter.device_space(X, queries, "euclidean", on, memory)
+        assert not space.resident
+        assert space.points.device.type == space.queries.device.type == "cpu"
+        few, everybody = space.seen_from(np.array([7, 3])), replace(space, excludes_self=False)
+        assert few.between(0, 2, 0, 500).equal(everybody.between(0, 8, 0, 500)[[7, 3]])
+    here = da.membership_attack(X, y, games=2, device=device)
+    assert da.membership_attack(X, y, games=2, device=device, memory=15_000).values.tobytes() == here.values.tobytes()
+
+
+@pytest.mark.parametrize("variant", ["removal", "addition"])
+def test_restricted_waka_of_many_ranks_needs_no_table(variant, device, monkeypatch):
+    from datassay.value import device_kernels
+
+    given = awkward(n=3000, m=6, dtype=np.float32)
+    tabulated = METHODS[f"waka, {variant}"](*given, device=device).values
+    monkeypatch.setattr(device_kernels, "WIDEST_TABLE", 0)
+    assert METHODS[f"waka, {variant}"](*given, device=device).values.tobytes() == tabulated.tobytes()
+    monkeypatch.undo()
+    monkeypatch.setattr(device_kernels, "_parts", None)  # three thousand ranks: minutes and gigabytes
+    there, here = (da.waka(*given, k=500, variant=variant, **on) for on in ({"device": device}, {}))
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -163,6 +192,7 @@ def test_membership_games_end_the_same(method, device):
         da.membership_attack(X, y, method=method, games=2, device=device, **copies).values.tobytes()
         == here.values.tobytes()
     )
+    assert there.parameters["device"] == device
 
 
 def test_tensors_are_as_good_as_arrays(device):
@@ -178,6 +208,12 @@ def test_tensors_are_as_good_as_arrays(device):
         seen, looked = tensors[0].to(other), tensors[2].to(other)
         expected = da.knn_shapley(seen.cpu().numpy(), y, looked.cpu().numpy(), w).values
         np.testing.assert_allclose(da.knn_shapley(seen, y, looked, w, device=device).values, expected, **CLOSE)
+    wide = [one.to(torch.bfloat16) for one in (tensors[0], tensors[2])]  # NumPy has no such numbers
+    expected = da.knn_shapley(wide[0].cpu().double().numpy(), y, wide[1].cpu().double().numpy(), w)
+    for on in ({}, {"device": device}):
+        np.testing.assert_allclose(da.knn_shapley(wide[0], y, wide[1], w, **on).values, expected.values, **CLOSE)
+    counted = torch.ones(len(w), device=device, requires_grad=True)
+    assert da.knn_shapley(*tensors, weights=counted).values.tobytes() == there.values.tobytes()
     # What knows nothing of devices takes tensors into memory.
     assert da.tune_k(*tensors, candidates=[1, 3]).best == da.tune_k(X, y, V, w, candidates=[1, 3]).best
 
@@ -246,6 +282,9 @@ def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
     )
     assert after.values.tobytes() == whole.tobytes()
     assert seen[0] >= 20
+    # Whether features fit into the card is not what tells data from others.
+    again = METHODS["knn_shapley"](*given, device=device, checkpoint=kept, memory=30_000)
+    assert again.values.tobytes() == whole.tobytes()
     with pytest.raises(UsageError, match="device was '.*' and is None"):
         METHODS["knn_shapley"](*given, checkpoint=kept)
     X, *others = given

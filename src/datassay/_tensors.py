@@ -21,12 +21,17 @@ def the_torch() -> Any:
 
 def is_tensor(given: object) -> bool:
     """Whether this is a tensor of torch."""
-    return type(given).__module__.partition(".")[0] == "torch" and hasattr(given, "detach")
+    return hasattr(given, "detach") and any(
+        kind.__module__.partition(".")[0] == "torch" for kind in type(given).__mro__
+    )
 
 
 def in_memory(tensor: Any) -> NDArray[Any]:
-    """A tensor as an array in memory."""
-    return np.asarray(tensor.detach().cpu().numpy())
+    """A tensor as an array in memory; bfloat16, which NumPy lacks, as float64."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == the_torch().bfloat16:
+        tensor = tensor.double()
+    return np.asarray(tensor.numpy())
 
 
 def without_tensors(given: object) -> object:

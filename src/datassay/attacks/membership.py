@@ -237,6 +237,7 @@ def membership_attack(
         "games": games,
         "targets": targets,
         "shadows": None if alone else shadows,
+        "device": game.told.get("device") if model is None else None,
     }
     return Attack(
         values=np.concatenate(scores),

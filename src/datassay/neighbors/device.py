@@ -92,11 +92,9 @@ class DeviceSpace:
 
     Attributes
     ----------
-    resident, points
-        Whether all training features are on the device, as (features, points); where they do not fit they stay in
-        memory, as (points, features).
-    queries
-        Validation features as (features, points) on the device.
+    resident, points, queries
+        Whether all features are on the device, as (features, points); where they do not fit, those of training and of
+        validation stay where they are, as (points, features).
     matrix
         Distances the caller computed, in memory or on the device; then there are no features.
     """
@@ -140,19 +138,20 @@ class DeviceSpace:
     def seen_from(self, rows: NDArray[np.intp]) -> "DeviceSpace":
         """The training points as seen from some of the validation points, which are not excluded then."""
         at = the_torch().as_tensor(rows)
-        return replace(
-            self,
-            n_validation=len(rows),
-            queries=None if self.queries is None else self.queries[:, at.to(self.device)].contiguous(),
-            matrix=None if self.matrix is None else self.matrix[at.to(self.matrix.device)],
-            excludes_self=False,
-        )
+        if self.matrix is not None:
+            return replace(
+                self, n_validation=len(rows), matrix=self.matrix[at.to(self.matrix.device)], excludes_self=False
+            )
+        assert self.queries is not None
+        queries = self.queries.index_select(1 if self.resident else 0, at.to(self.queries.device))
+        return replace(self, n_validation=len(rows), queries=queries, excludes_self=False)
 
     def identity(self) -> tuple[object, ...]:
-        """What tells these data from others, in memory."""
-        tensors = (self.points, self.queries, self.matrix)
-        arrays = tuple(None if one is None else in_memory(one) for one in tensors)
-        return (*arrays, self.metric, self.n_train, self.excludes_self)
+        """What tells these data from others, in memory: the same wherever features are kept."""
+        features = (None if one is None else in_memory(one) for one in (self.points, self.queries))
+        rows = (one.T if one is not None and self.resident else one for one in features)
+        matrix = None if self.matrix is None else in_memory(self.matrix)
+        return (*rows, matrix, self.metric, self.n_train, self.excludes_self)
 
     def between(self, start: int, rows: int, first: int, last: int) -> "torch.Tensor":
         """What ranks the training points first … last−1 as seen from the validation points start … start+rows−1."""
@@ -171,12 +170,16 @@ class DeviceSpace:
         else:
             assert self.points is not None
             assert self.queries is not None
-            points = self.points[:, first:last] if self.resident else turned(self.points[first:last], self.device)
-            found = distances(self.metric, points, self.queries[:, start : start + rows], limit)
+            points, queries = self._some(self.points, first, last), self._some(self.queries, start, start + rows)
+            found = distances(self.metric, points, queries, limit)
         if self.excludes_self and start < last and start + rows > first:
             same = the_torch().arange(max(start, first), min(start + rows, last), device=self.device)
             found[same - start, same - first] = own
         return found
+
+    def _some(self, features: "torch.Tensor", first: int, last: int) -> "torch.Tensor":
+        """The features of some points as (features, points) on the device, wherever they are kept."""
+        return features[:, first:last] if self.resident else turned(features[first:last], self.device)
 
 
 def turned(points: "torch.Tensor", device: "torch.device") -> "torch.Tensor":
@@ -218,14 +221,14 @@ def device_space(
     code = code_of(metric)
     seen, queries = _prepared(seen, queries, dtype, code, zero_rows)
     n, d = seen.shape
-    fits = 2 * n * d * dtype.itemsize <= _allowed(device, memory)
-    space = DeviceSpace(
-        device, dtype, code, n, len(queries), d, points_val is None, resident=fits or seen.device.type != "cpu"
-    )
+    kept = n if queries is seen else n + len(queries)
+    resident = 2 * kept * d * dtype.itemsize <= _allowed(device, memory) or seen.device.type != "cpu"
+    space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
+    if not resident:
+        return space
     try:
-        kept = turned(seen, device) if space.resident else seen
-        shared = queries is seen and space.resident
-        return replace(space, points=kept, queries=kept if shared else turned(queries, device))
+        points = turned(seen, device)
+        return replace(space, points=points, queries=points if queries is seen else turned(queries, device))
     except the_torch().OutOfMemoryError as error:
         raise _too_little(device, f"the features of {n:,} records", str(error)) from None
 
@@ -241,13 +244,10 @@ def _torch_dtype(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> "torch.d
 
 def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
     """Features as a finite tensor of rows, where they lie; arrays stay in memory."""
-    if not is_tensor(given):
-        return as_tensor(as_floats(name, given, what))
-    torch = the_torch()
     tensor: Any = given
-    if tensor.device.type == "cpu":
-        return as_tensor(as_floats(name, tensor.detach().numpy(), what))
-    tensor = tensor.detach()
+    if not is_tensor(given) or tensor.device.type == "cpu":
+        return as_tensor(as_floats(name, given, what))
+    torch, tensor = the_torch(), tensor.detach()
     if tensor.is_complex():
         raise InputError(f"{name} must hold numbers, not {tensor.dtype}")
     if not tensor.is_floating_point() and tensor.numel() and int(tensor.abs().max()) > 2**53:
@@ -380,11 +380,13 @@ def ranked(found: "torch.Tensor") -> "torch.Tensor":
     spare = [torch.empty(n, dtype=found.dtype, device=found.device) for _ in streams]
     for stream in streams:
         stream.wait_stream(now)
-    for row in range(rows):
-        with torch.cuda.stream(streams[row % 2]):
-            torch.sort(found[row], stable=True, out=(spare[row % 2], order[row]))
-    for stream in streams:
-        now.wait_stream(stream)
+    try:
+        for row in range(rows):
+            with torch.cuda.stream(streams[row % 2]):
+                torch.sort(found[row], stable=True, out=(spare[row % 2], order[row]))
+    finally:  # also where memory runs out half way: others get this memory next, and must not before it is done with
+        for stream in streams:
+            now.wait_stream(stream)
     return order
 
 
@@ -533,7 +535,8 @@ class _Looks:
         self.with_distances = isinstance(view, NearestDistances)
         self.chooses = isinstance(view, NearestRanking)
         features = space.n_features * size
-        fixed = (n if space.resident and memory is not None else 0) * features
+        kept = n if space.excludes_self else n + space.n_validation
+        fixed = (kept if space.resident and memory is not None else 0) * features
         allowed = _allowed(space.device, memory) - fixed
         if not space.resident:
             piece = max(1, min(piece, allowed // (4 * features)))

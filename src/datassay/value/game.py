@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
+from datassay._tensors import without_tensors
 from datassay._work import Progress
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, as_labels, prepare, prepare_records
 from datassay.neighbors import (
@@ -252,7 +253,7 @@ def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray
         _checks.choice("weights", weights, ("balanced",))
         return balance_weights(labels_val)
     try:
-        given = np.asarray(weights, np.float64)
+        given = np.asarray(without_tensors(weights), np.float64)
     except (TypeError, ValueError):
         raise UsageError('weights must be numbers, one for each validation point, or "balanced"') from None
     if given.shape != (n,):

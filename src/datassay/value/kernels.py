@@ -214,6 +214,24 @@ def wrong_at_most(right, wrong, drawn, most):
 
 
 @kernel
+def write_waka_terms(match, chances, k, most_match, most_wrong, to_match, to_wrong):
+    """What each rank adds to the matches before it, and to the wrong labels before it: chance_j, of what counts."""
+    right = 0
+    wrong = 0
+    for r in range(to_match.size):
+        to_match[r] = 0.0
+        to_wrong[r] = 0.0
+        if match[r]:
+            if wrong > 0 and chances[r] > 0:
+                to_wrong[r] = chances[r] * wrong_at_most(right, wrong - 1, k - 1, most_wrong)
+            right += 1
+        else:
+            if right > 0 and chances[r] > 0:
+                to_match[r] = chances[r] * wrong_at_most(right - 1, wrong, k - 1, most_match)
+            wrong += 1
+
+
+@kernel
 def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong, total):
     """SPEC §4 for all records at once: Σ over displaced ranks j > i with another bit of chance_j, halved, over k.
 
@@ -221,28 +239,19 @@ def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong,
     records that match and for those that do not; k−1 for all of them.
     """
     n = min(order.shape[1], chances.shape[0])
+    match = np.empty(n, np.bool_)
     to_match = np.empty(n)  # what rank j adds to matches before it, and to wrong labels before it
     to_wrong = np.empty(n)
     for v in range(order.shape[0]):
-        right = 0
-        wrong = 0
         for r in range(n):
-            to_match[r] = 0.0
-            to_wrong[r] = 0.0
-            if codes[order[v, r]] == targets[v]:
-                if wrong > 0 and chances[r] > 0:
-                    to_wrong[r] = chances[r] * wrong_at_most(right, wrong - 1, k - 1, most_wrong)
-                right += 1
-            else:
-                if right > 0 and chances[r] > 0:
-                    to_match[r] = chances[r] * wrong_at_most(right - 1, wrong, k - 1, most_match)
-                wrong += 1
+            match[r] = codes[order[v, r]] == targets[v]
+        write_waka_terms(match, chances, k, most_match, most_wrong, to_match, to_wrong)
         scale = weights[v] / (2.0 * k)
         match_sum = 0.0
         wrong_sum = 0.0
         for r in range(n - 1, -1, -1):
             i = order[v, r]
-            if codes[i] == targets[v]:
+            if match[r]:
                 total[i] += scale * match_sum
             else:
                 total[i] -= scale * wrong_sum
