@@ -16,8 +16,8 @@ import datassay as da
 from datassay import oracle
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.cli import main
+from datassay.neighbors import FullRanking, Run, kernels, make_space
 from datassay.neighbors import device as adapter
-from datassay.neighbors import kernels, make_space
 
 torch = pytest.importorskip("torch")
 
@@ -73,13 +73,14 @@ def test_values_are_those_of_the_compiled_kernels(name, dtype, device):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_bits_are_the_same_in_small_blocks_and_when_features_pass_by(name, device, monkeypatch):
-    given = awkward(dtype=np.float32)
+    X, y, V, w = awkward(dtype=np.float32)
+    given = np.repeat(X, 16, axis=1), y, np.repeat(V, 16, axis=1), w
     whole = METHODS[name](*given, device=device).values
-    small = METHODS[name](*given, device=device, memory=150_000).values  # a few rows at a time
+    small = METHODS[name](*given, device=device, memory=450_000).values  # a few rows at a time
     monkeypatch.setattr(adapter, "FIRST", 16)
     monkeypatch.setattr(adapter, "BLOCK", 16 * adapter.MOST_ROWS)
-    pieces = METHODS[name](*given, device=device, memory=15_000).values
-    assert not adapter.device_space(given[0], None, "euclidean", adapter.device_of(device), 15_000).resident
+    pieces = METHODS[name](*given, device=device, memory=200_000).values
+    assert not adapter.device_space(given[0], None, "euclidean", adapter.device_of(device), 200_000).resident
     assert small.tobytes() == whole.tobytes()
     assert pieces.tobytes() == whole.tobytes()
 
@@ -93,8 +94,11 @@ def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from
         assert space.points.device.type == space.queries.device.type == "cpu"
         few, everybody = space.seen_from(np.array([7, 3])), replace(space, excludes_self=False)
         assert few.between(0, 2, 0, 500).equal(everybody.between(0, 8, 0, 500)[[7, 3]])
-    here = da.membership_attack(X, y, games=2, device=device)
-    assert da.membership_attack(X, y, games=2, device=device, memory=15_000).values.tobytes() == here.values.tobytes()
+    wide = np.repeat(X, 16, axis=1)
+    here = da.membership_attack(wide, y, games=2, device=device)
+    assert (
+        da.membership_attack(wide, y, games=2, device=device, memory=200_000).values.tobytes() == here.values.tobytes()
+    )
 
 
 @pytest.mark.parametrize("variant", ["removal", "addition"])
@@ -255,6 +259,33 @@ def test_a_formula_that_needs_more_memory_than_is_left_is_run_again_and_adds_not
     assert METHODS["knn_banzhaf"](*given, device=device).values.tobytes() == whole.tobytes()
 
 
+def test_memory_that_is_too_little_is_refused_and_memory_that_was_asked_for_is_kept_to(device):
+    given = awkward()
+    for name in ("knn_shapley", "knn_banzhaf", "tknn_shapley", "self_waka"):
+        with pytest.raises(UnavailableError, match=r"memory=5000 bytes is too little for one validation point") as said:
+            METHODS[name](*given, device=device, memory=5000)
+        METHODS[name](*given, device=device, memory=int(str(said.value).split("allow ")[1].split()[0]))
+    few = adapter._Looks(
+        adapter.device_space(*given[::2], "euclidean", adapter.device_of(device)), FullRanking(), 2**18
+    )
+    assert few.rows * 500 * (3 * 8 + 56) <= 2**18
+    # The default is no limit that somebody asked for; the same number, asked for, is.
+    assert Run().device_memory is None
+    assert Run(memory=512 * 2**20).device_memory == 2**29
+
+
+def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monkeypatch):
+    def block(self, start, rows):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")
+
+    monkeypatch.setattr(adapter._Looks, "_block", block)
+    with pytest.raises(UnavailableError, match="too little for one validation point"):
+        da.knn_shapley(*awkward(), device=device)
+    monkeypatch.setattr(adapter._Looks, "_block", lambda *_: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="size"):  # what is wrong for another reason is not hidden
+        da.knn_shapley(*awkward(), device=device)
+
+
 def test_where_not_one_row_fits_it_is_said(device, monkeypatch):
     def block(self, start, rows):
         raise torch.OutOfMemoryError("tried to allocate 7 TiB")
@@ -283,7 +314,7 @@ def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
     assert after.values.tobytes() == whole.tobytes()
     assert seen[0] >= 20
     # Whether features fit into the card is not what tells data from others.
-    again = METHODS["knn_shapley"](*given, device=device, checkpoint=kept, memory=30_000)
+    again = METHODS["knn_shapley"](*given, device=device, checkpoint=kept, memory=80_000)
     assert again.values.tobytes() == whole.tobytes()
     with pytest.raises(UsageError, match="device was '.*' and is None"):
         METHODS["knn_shapley"](*given, checkpoint=kept)

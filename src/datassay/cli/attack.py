@@ -8,6 +8,7 @@ import typer
 
 from datassay._errors import UsageError
 from datassay.cli.options import (
+    BlocksOption,
     CategoricalOption,
     CheckpointOption,
     DaskOption,
@@ -18,13 +19,13 @@ from datassay.cli.options import (
     JobsOption,
     JsonOption,
     LabelOption,
-    MemoryOption,
     Metric,
     Missing,
     QuietOption,
     Scale,
     Text,
     TextOption,
+    bytes_for_blocks,
     check_conditions,
     check_jobs,
     check_written,
@@ -81,7 +82,7 @@ def attack(
     ] = None,
     top: Annotated[int, typer.Option(help="How many candidates for deletion to list.", min=0)] = 10,
     jobs: JobsOption = -1,
-    memory: MemoryOption = 512,
+    memory: BlocksOption = None,
     dask: DaskOption = None,
     device: DeviceOption = None,
     checkpoint: CheckpointOption = None,
@@ -110,7 +111,7 @@ def attack(
         raise UsageError("--dask and --device are two answers to who does the work; give one of them")
     table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
-        "k": k, "metric": metric.value, "n_jobs": jobs, "memory": memory * 2**20,
+        "k": k, "metric": metric.value, "n_jobs": jobs, "memory": bytes_for_blocks(memory),
         "progress": shows_progress(quiet), "device": device,
     }  # fmt: skip
     with on_cluster(dask):

@@ -181,6 +181,12 @@ CategoricalOption = Annotated[
 TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
 MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
+BlocksOption = Annotated[
+    int | None,
+    typer.Option(
+        "--memory", help="MiB to use for blocks of distances: 512, or with --device what is free there.", min=1
+    ),
+]
 DaskOption = Annotated[
     str | None,
     typer.Option(
@@ -353,6 +359,13 @@ def check_applies(method: StrEnum, given: dict[str, Any], allowed: set[str]) -> 
     for name, option in given.items():
         if option is not None and name not in allowed:
             raise UsageError(f"--{name.replace('_', '-')} does not apply to {method.value}")
+
+
+def bytes_for_blocks(memory: int | None) -> int:
+    """Bytes for blocks of distances, from MiB; what a device has free, or 512 MiB, if nothing was said."""
+    from datassay.neighbors import DEFAULT_MEMORY
+
+    return DEFAULT_MEMORY if memory is None else memory * 2**20
 
 
 def check_jobs(jobs: int) -> None:

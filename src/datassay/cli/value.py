@@ -8,6 +8,7 @@ import typer
 
 from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
+    BlocksOption,
     Bound,
     CategoricalOption,
     CheckpointOption,
@@ -19,7 +20,6 @@ from datassay.cli.options import (
     JobsOption,
     JsonOption,
     LabelOption,
-    MemoryOption,
     Metric,
     Missing,
     Model,
@@ -28,6 +28,7 @@ from datassay.cli.options import (
     Text,
     TextOption,
     as_number,
+    bytes_for_blocks,
     check_applies,
     check_conditions,
     check_jobs,
@@ -242,7 +243,7 @@ def value(
         ),
     ] = False,
     jobs: JobsOption = -1,
-    memory: MemoryOption = 512,
+    memory: BlocksOption = None,
     dask: DaskOption = None,
     device: DeviceOption = None,
     checkpoint: CheckpointOption = None,
@@ -314,7 +315,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         assert validation is not None
         values, how = value_streamed(
             method.value, data, label, id, validation, column_list(ignore), scale.value, given,
-            run | {"memory": memory * 2**20},
+            run | {"memory": bytes_for_blocks(memory)},
         )  # fmt: skip
         tuned: Tuning | None = None
         marked = None
@@ -372,7 +373,7 @@ def _in_memory(
     truth: str | None,
     group_by: str | None,
     seed: int,
-    memory: int,
+    memory: int | None,
     quiet: bool,
     reading: dict[str, Any],
 ) -> "tuple[Values, str, Tuning | None, NDArray[np.bool_] | None]":
@@ -405,7 +406,7 @@ def _in_memory(
     if method in BY_MODEL:
         values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
     else:
-        values, tuned = _run(method, train, held_out, given, run | {"memory": memory * 2**20})
+        values, tuned = _run(method, train, held_out, given, run | {"memory": bytes_for_blocks(memory)})
     return values, how, tuned, marked
 
 

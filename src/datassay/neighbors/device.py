@@ -68,7 +68,7 @@ def device_of(device: Any, *given: Any) -> "torch.device | None":
         chosen = torch.device(device)
     except (RuntimeError, TypeError):
         chosen = None
-    if chosen is None or chosen.type not in ("cuda", "cpu"):
+    if chosen is None or chosen.type not in ("cuda", "cpu") or (chosen.type == "cpu" and chosen.index):
         raise UsageError(f'device must be "cuda", "cuda:1" (the second card) or "cpu", got {device!r}')
     if chosen.type == "cuda":
         if not torch.cuda.is_available():
@@ -229,8 +229,8 @@ def device_space(
     try:
         points = turned(seen, device)
         return replace(space, points=points, queries=points if queries is seen else turned(queries, device))
-    except the_torch().OutOfMemoryError as error:
-        raise _too_little(device, f"the features of {n:,} records", str(error)) from None
+    except RuntimeError as error:
+        raise _too_little(device, f"the features of {n:,} records", _memory_ran_out(error)) from None
 
 
 def _dtype(tensor: "torch.Tensor") -> np.dtype[np.float32] | np.dtype[np.float64]:
@@ -250,7 +250,9 @@ def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
     torch, tensor = the_torch(), tensor.detach()
     if tensor.is_complex():
         raise InputError(f"{name} must hold numbers, not {tensor.dtype}")
-    if not tensor.is_floating_point() and tensor.numel() and int(tensor.abs().max()) > 2**53:
+    if tensor.layout != torch.strided:
+        raise InputError(f"{name} is a sparse tensor; give it with to_dense()")
+    if not tensor.is_floating_point() and tensor.numel() and max(int(tensor.max()), -int(tensor.min())) > 2**53:
         raise InputError(f"{name} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant")
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.to(torch.float64)
@@ -360,6 +362,8 @@ def compiled(device: "torch.device") -> bool:
         from datassay.neighbors import triton_kernels
 
         triton_kernels.try_out(device)
+    except the_torch().OutOfMemoryError:
+        raise
     except Exception as error:  # no Triton, no C compiler, a card it does not know: all of them only cost time
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         warnings.warn(f"Triton cannot be used ({told}); torch does the same, more slowly", stacklevel=2)
@@ -375,8 +379,7 @@ def ranked(found: "torch.Tensor") -> "torch.Tensor":
         return torch.sort(found, dim=1, stable=True)[1]
     # A row of this size keeps a card busy, nearly: two at a time do.
     order = torch.empty((rows, n), dtype=torch.int64, device=found.device)
-    now = torch.cuda.current_stream(found.device)
-    streams = [torch.cuda.Stream(found.device) for _ in range(2)]
+    now, streams = torch.cuda.current_stream(found.device), _streams(found.device)
     spare = [torch.empty(n, dtype=found.dtype, device=found.device) for _ in streams]
     for stream in streams:
         stream.wait_stream(now)
@@ -388,6 +391,13 @@ def ranked(found: "torch.Tensor") -> "torch.Tensor":
         for stream in streams:
             now.wait_stream(stream)
     return order
+
+
+@cache
+def _streams(device: "torch.device") -> "tuple[torch.cuda.Stream, torch.cuda.Stream]":
+    """Two streams of the card's work, always the same: each keeps memory for its sorts."""
+    cuda = the_torch().cuda
+    return cuda.Stream(device), cuda.Stream(device)
 
 
 def nearest(
@@ -517,33 +527,38 @@ class _Looks:
     def __init__(self, space: DeviceSpace, view: object, memory: int | None) -> None:
         from datassay.neighbors.passes import FullRanking, NearestDistances, NearestRanking, WithinThreshold
 
-        self.space, self.view = space, view
-        n, size = space.n_train, space.dtype.itemsize
-        piece = min(n, max(FIRST, BLOCK // MOST_ROWS))  # training points looked at together, where not all must be
-        # Bytes a row: distances, what it takes to sort or to choose, and what formulas take.
-        if isinstance(view, FullRanking):
-            self.wanted, each = space.others, n * (3 * size + 56)
-        elif isinstance(view, NearestRanking):
-            self.wanted = min(view.limit, space.others)
-            piece = min(n, max(piece, 4 * self.wanted))
-            each = piece * (3 * size + 18) + self.wanted * (3 * size + 72)
-        elif isinstance(view, WithinThreshold):
-            self.wanted, each = 0, n * (2 * size + 26)
-            self.limit = space.threshold(view.tau)
-        else:
+        if not isinstance(view, FullRanking | NearestRanking | WithinThreshold):
             raise UsageError("a device finds rankings, the nearest, and who is within a threshold; leave device out")
+        self.space = space
         self.with_distances = isinstance(view, NearestDistances)
         self.chooses = isinstance(view, NearestRanking)
+        n, size = space.n_train, space.dtype.itemsize
+        self.wanted = min(view.limit, space.others) if isinstance(view, NearestRanking) else 0
+        allowed = _allowed(space.device, memory)
+        # Training points looked at together, where not all must be.
+        self.piece = most = min(n, max(FIRST, BLOCK // MOST_ROWS, 4 * self.wanted))
         features = space.n_features * size
-        kept = n if space.excludes_self else n + space.n_validation
-        fixed = (kept if space.resident and memory is not None else 0) * features
-        allowed = _allowed(space.device, memory) - fixed
+        all_features = (n if space.excludes_self else n + space.n_validation) * features
         if not space.resident:
-            piece = max(1, min(piece, allowed // (4 * features)))
-            allowed -= 2 * piece * features
-        self.piece = piece
-        together = piece if self.chooses else n
-        self.rows = max(1, min(allowed // each, BLOCK // together))
+            self.piece = max(1, min(self.piece, allowed // (4 * features)))
+            allowed -= 2 * self.piece * features
+        elif memory is not None:
+            allowed -= all_features
+        # Bytes a row: distances, what it takes to sort or to choose at worst, and what formulas take.
+        if isinstance(view, WithinThreshold):
+            a_point, others, self.limit = 2 * size + 26, 0, space.threshold(view.tau)
+        elif isinstance(view, FullRanking):
+            a_point, others, self.wanted = 3 * size + 56, 0, space.others
+        else:
+            a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
+        each = (self.piece if self.chooses else n) * a_point + others
+        if memory is not None and allowed < each:
+            enough = 2 * all_features + (most if self.chooses else n) * a_point + others
+            raise UnavailableError(
+                f"memory={memory} bytes is too little for one validation point against {n} training points; allow "
+                f"{enough} ({-(-enough // 2**20)} MiB)"
+            )
+        self.rows = max(1, min(allowed // each, BLOCK // (self.piece if self.chooses else n)))
 
     def over(self, group: range, use: Callable[[Any], None]) -> None:
         """Show every block of the group to ``use``, which changes nothing until it has all the memory it needs."""
@@ -552,8 +567,8 @@ class _Looks:
             rows = min(self.rows, group.stop - start)
             try:
                 use(self._block(start, rows))
-            except the_torch().OutOfMemoryError as error:
-                told = str(error)
+            except RuntimeError as error:
+                told = _memory_ran_out(error)
             else:
                 start += rows
                 continue
@@ -640,6 +655,14 @@ def _allowed(device: "torch.device", memory: int | None) -> int:
     cuda = the_torch().cuda
     free: int = cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device)
     return int(SHARE * free)
+
+
+def _memory_ran_out(error: RuntimeError) -> str:
+    """What torch says where memory is used up, of a card or here; any other error is raised again."""
+    told = str(error)
+    if not isinstance(error, the_torch().OutOfMemoryError) and "allocate memory" not in told:
+        raise error
+    return told
 
 
 def _too_little(device: "torch.device", what: str, told: str) -> UnavailableError:

@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,13 @@ from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, Neighbou
 if TYPE_CHECKING:
     import torch
 
-DEFAULT_MEMORY = 512 * 2**20
-"""Bytes a pass may use for its blocks unless told otherwise.
+
+class _Bytes(int):
+    """A number of bytes that nobody asked for: where a device has its own idea, that is taken instead."""
+
+
+DEFAULT_MEMORY: Final = _Bytes(512 * 2**20)
+"""Bytes a pass may use for its blocks unless told otherwise; a card uses what is free.
 
 Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
 """
@@ -62,7 +67,7 @@ class Run:
     @property
     def device_memory(self) -> int | None:
         """Bytes a device may use, if the caller said so; None for what is free there."""
-        return None if self.memory == DEFAULT_MEMORY else self.memory
+        return None if isinstance(self.memory, _Bytes) else self.memory
 
     def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
         # Nobody draws a bar, or asks others to work, from within a worker.

@@ -18,6 +18,8 @@ from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic
 from datassay.value.streamed import streamed_threshold_total
 
+NOTHING = 1e-15  # sums that are as small cancelled out, but for what rounding left
+
 
 def tknn_shapley(
     X: object,
@@ -62,8 +64,8 @@ def tknn_shapley(
         total = _threshold_total(game, tau)
     alone = (
         ()
-        if total.any() or game.n_classes == 1
-        else (f"no training record lies within tau={tau:g} of a validation point",)
+        if max(total.max(), -total.min()) > NOTHING or game.n_classes == 1
+        else (f"every value is 0: no training record lies within tau={tau:g} of a validation point, or all cancel out",)
     )
     return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
 
