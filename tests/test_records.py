@@ -7,6 +7,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -791,6 +792,7 @@ def test_unique_on_the_command_line_takes_folders_and_patterns(tmp_path):
 
 MEASURE = """
 import json, sys, threading, time
+import joblib
 import numpy as np
 import datassay as da
 folder, many = sys.argv[1:]
@@ -831,3 +833,17 @@ def test_memory_stays_bounded_even_if_the_file_is_one_row_group(tmp_path):
     )
     beside = n * (8 + 8 + 8 + 1) / 2**20  # values, ids, labels and codes
     assert json.loads(run.stdout) < 64 + beside + 64
+
+
+def test_a_backend_that_is_not_followed_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    records = da.open_records(write(tmp_path, frame_of(X, y), [40, 20]), label="y")
+    here = da.knn_loo(records, X_val=X[:5] + 0.1, y_val=y[:5])
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        there = da.knn_loo(records, X_val=X[:5] + 0.1, y_val=y[:5])
+    assert there.values.tobytes() == here.values.tobytes()
+    assert not here.notes
+    assert there.notes == (
+        "records in files are read and valued by threads here: joblib's backend is for records in memory",
+    )

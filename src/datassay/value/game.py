@@ -10,7 +10,7 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._tensors import without_tensors
-from datassay._work import Progress
+from datassay._work import Progress, workers
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, as_labels, prepare, prepare_records
 from datassay.neighbors import (
     DEFAULT_MEMORY,
@@ -28,6 +28,7 @@ from datassay.results import Parameter, Values
 
 Weights = ArrayLike | Literal["balanced"] | None
 FEW: Final = 2**16
+ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
 IN_MEMORY: Final = object()
 """In place of a device: what calls this wants its data in memory, wherever they come from."""
 
@@ -213,6 +214,8 @@ def _streamed_game(
 ) -> Game:
     """The game of records that are read in blocks."""
     inputs = prepare_records(records, y, X_val, y_val, ids)
+    if workers(run.n_jobs).kind != "threads":  # chosen for all that is done meanwhile: it is no error that this is not
+        inputs = replace(inputs, notes=(*inputs.notes, ELSEWHERE))
     space = record_space(inputs, metric)
     if len(records) <= FEW:  # where k is no less than their number, values need no neighbours: nobody would look
         space.check()
