@@ -5,7 +5,7 @@ not depend on the device, on the size of blocks, or on which thread was first. A
 ``order`` a tensor and ``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import torch
 
 Floats = NDArray[np.float64]
-WIDEST_TABLE: Final = 2048  # ranks: of more, the parts of restricted WaKA values take longer to tabulate than to find
 
 
 def _along(numbers: "torch.Tensor") -> "torch.Tensor":
@@ -139,11 +138,6 @@ def add_waka(
     match = _matches(order, codes, targets)
     if min(most_match, most_wrong) >= k - 1:
         to_match = to_wrong = constant(chances, order, _along)[:n]
-    elif len(chances) <= WIDEST_TABLE:
-        right = match.cumsum(1) - match.to(torch.int64)  # nearer ranks that match
-        ranks = torch.arange(n, device=order.device)
-        tables = constant(_parts(chances, k, most_match, most_wrong), order, _along)
-        to_match, to_wrong = tables[0, ranks, right], tables[1, ranks, right]
     else:
         to_match, to_wrong = (
             _along(torch.from_numpy(terms).to(order.device))
@@ -153,26 +147,10 @@ def add_waka(
     total.add_at(order, torch.where(match, gains, -losses) * _scaled(weights, 0.5 / k, order))
 
 
-_tables: dict[tuple[bytes, int, int, int], Floats] = {}
-
-
-def _parts(chances: Floats, k: int, most_match: int, most_wrong: int) -> Floats:
-    """What ``add_waka`` weighs each rank by, for every number of nearer ranks that match; kept for the next block."""
-    from datassay.value import kernels
-
-    key = (chances.tobytes(), k, most_match, most_wrong)
-    table = _tables.get(key)
-    if table is None:
-        table = kernels.waka_parts(chances, k, most_match, most_wrong)
-        _tables.clear()
-        _tables[key] = table
-    return table
-
-
 def _terms(
     match: NDArray[np.bool_], chances: Floats, k: int, most_match: int, most_wrong: int
 ) -> tuple[Floats, Floats]:
-    """The same for the ranks of a block, in memory: where the table would be larger than what is looked up in it."""
+    """What each rank of a block adds to matches before it, and to wrong labels: found in memory, rank after rank."""
     from datassay.value import kernels
 
     to_match, to_wrong = np.empty((2, *match.shape))

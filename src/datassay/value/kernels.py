@@ -260,22 +260,6 @@ def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong,
 
 
 @kernel
-def waka_parts(chances, k, most_match, most_wrong):
-    """What ``add_waka`` weighs rank r by if ``right`` nearer ones match; parts[1] if it matches itself, else [0]."""
-    n = chances.shape[0]
-    parts = np.zeros((2, n, n))
-    for r in range(n):
-        if chances[r] > 0:
-            for right in range(r + 1):
-                wrong = r - right
-                if right > 0:
-                    parts[0, r, right] = chances[r] * wrong_at_most(right - 1, wrong, k - 1, most_match)
-                if wrong > 0:
-                    parts[1, r, right] = chances[r] * wrong_at_most(right, wrong - 1, k - 1, most_wrong)
-    return parts
-
-
-@kernel
 def write_self_waka(order, codes, targets, chances, k, values):
     """SPEC §4, self-attribution: (1/2k) Σ of chances over the other ranks with another label, the record at rank 1."""
     n = min(order.shape[1], chances.shape[0] - 1)
