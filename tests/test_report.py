@@ -140,6 +140,14 @@ class TestCensus:
             assert len(figure.title.split()) >= 4
         assert any(re.search(r"\d", figure.title) for figure in figures)
 
+    def test_axes_have_names_in_words_and_not_those_of_functions(self, census):
+        drawings = [block.svg for section in census.sections for block in section.blocks if isinstance(block, Figure)]
+        words = " ".join(
+            re.sub(r"<[^>]*>", " ", text) for text in re.findall(r"<text.*?</text>", "".join(drawings), re.DOTALL)
+        )
+        assert METHODS["knn-shapley"].title in words
+        assert not re.search(r"[a-z]_[a-z]", words)
+
     def test_the_first_screen_has_five_sentences_and_what_to_do(self, census, page):
         lines = census.summary().splitlines()
         first = [section for section in census.sections if not section.left_out][:5]

@@ -29,8 +29,8 @@ _CYCLE = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66ccee", "#ccbb44", "#cc
 WIDTH = 5.2  # inches: text of 10 points stays readable on a phone
 
 
-def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, width: float = WIDTH) -> str:
-    """What ``draw`` draws, as an SVG element to stand in a page."""
+def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, x: str = "", y: str = "") -> str:
+    """What ``draw`` draws, as an SVG element to stand in a page; ``x`` and ``y`` are what its axes are called there."""
     import matplotlib as mpl
     from cycler import cycler
     from matplotlib.figure import Figure
@@ -47,9 +47,12 @@ def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, width: float =
         "axes.axisbelow": True,
     }
     with mpl.rc_context(settings):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
         draw(axes)
+        for axis, name in ((axes.xaxis, x), (axes.yaxis, y)):
+            if name:
+                axis.set_label_text(name)
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":  # matplotlib writes powers of ten as mathematics
                 axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))

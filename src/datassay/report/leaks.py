@@ -6,6 +6,7 @@ from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, val
 from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, percent
+from datassay.report.methods import METHODS
 from datassay.value import self_waka
 
 ATTACK, JOINED = "membership-attack", "value-and-exposure"
@@ -59,7 +60,7 @@ def leaks(job: Job) -> Section:
         ),
         Figure(
             f"{percent(float(delete.mean()))} of the records are among the most exposed and the least valuable quarter",
-            as_svg(lambda axes: joined.plot(axes, DRAWN), 3.8),
+            as_svg(lambda axes: joined.plot(axes, DRAWN), 3.8, x=METHODS["knn-shapley"].title, y="exposure: self-WaKA"),
             f"Value against exposure (self-WaKA: how much a record's own presence shows in the model's error on it). "
             f"Low value is the lowest quarter, high exposure the highest; {_shown(joined)}",
             JOINED,

@@ -9,6 +9,7 @@ from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_cu
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, named, percent
+from datassay.report.methods import METHODS
 from datassay.results import Values
 from datassay.value import knn_shapley
 
@@ -131,7 +132,7 @@ def _distribution(values: Values) -> Figure:
     drawn = values if 1 < classes <= MANY_CLASSES else replace(values, labels=None)
     return Figure(
         f"{percent(float(_negative(values).mean()))} of the records have a negative value",
-        as_svg(drawn.plot),
+        as_svg(drawn.plot, x=METHODS[METHOD].title),
         f"Values of {len(values):,} records" + (", by class." if drawn.labels is not None else "."),
         METHOD,
     )
