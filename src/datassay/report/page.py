@@ -51,6 +51,9 @@ def drawing(svg: str) -> str:
     """A drawing, if it is nothing but one: a report that was read from a file may hold anything."""
     from xml.etree import ElementTree
 
+    # Comments, instructions and prefixes end elsewhere, or mean something else, for a browser than for a parser of XML.
+    if re.search(r"<[!?]|</?[^\s<>/]*:", svg):
+        raise InputError("a figure of this report holds more than a drawing")
     try:
         root = ElementTree.fromstring(svg)
     except ElementTree.ParseError:
