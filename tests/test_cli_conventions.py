@@ -426,6 +426,20 @@ def test_errors_are_red_unless_that_is_not_wanted(files):
     assert "\x1b[3" not in seen_in_a_terminal(["unique", "--help"], NO_COLOR="1")
 
 
+def test_nothing_in_the_data_steers_the_terminal(files):
+    lines = [f"{'a' * (i % 7)}\x1b]0;owned\x07,{i % 3}\u202e" for i in range(60)]
+    Path("odd.csv").write_text("\n".join(["job\x1b[2J,b\u202e", *lines]), encoding="utf-8")
+    shown = seen_in_a_terminal(["unique", "odd.csv", "--quiet", "--fail-if", "bits.job > 0"])
+    for arguments in (
+        ["odd.csv"],
+        ["odd.csv", "--columns", "job\x1b[2J", "--by", "b\u202e"],
+        ["odd.csv", "--columns", "\x1b[2J"],
+    ):
+        shown += seen_in_a_terminal(["unique", *arguments])
+    assert "job\\x1b[2J" in shown
+    assert not re.search("\x1b\\[2J|\x1b\\]|\x07|\u202e", shown)
+
+
 # --- interrupts
 
 

@@ -490,6 +490,14 @@ class TestPageText:
         assert "<b class=x>" not in html
         assert html.count("&lt;b class=x&gt;") >= 25
 
+    def test_an_id_does_not_turn_the_text_after_it(self):
+        frame = clusters(60).assign(id=[f"{i}\u202e\x1b" for i in range(60)])
+        made = da.report(frame, "y", id="id", quick=True, sections=["worth"])
+        page = made.html()
+        assert made.ids[made.values.argmin()] in plain(made.section("worth").advice)
+        assert not re.search("[\u202e\x1b]", page)
+        assert f"{made.values.argmin()}\\u202e\\x1b" in page
+
     def test_the_page_says_that_it_is_not_private(self):
         html = " ".join(da.report(da.census(60), quick=True, sections=["found"]).html().split())
         assert "This page was made from the data and is not private." in html

@@ -2,12 +2,16 @@
 
 import math
 import operator
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError, UsageError
+
+# Characters that steer a terminal, or turn the direction of the text after them.
+_STEERING = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -96,3 +100,12 @@ def listed(items: Iterable[object], most: int = 5) -> str:
     if len(everything) <= most:
         return ", ".join(everything)
     return f"{', '.join(everything[:most])} and {len(everything) - most} more"
+
+
+def visible(text: str) -> str:
+    """Text from data as it can be shown: what would steer a terminal or turn the reading direction is written out.
+
+    >>> print(visible("red \\x1b[31m, 52 \\u202e25"))
+    red \\x1b[31m, 52 \\u202e25
+    """
+    return _STEERING.sub(lambda found: repr(found[0])[1:-1], text)

@@ -275,6 +275,7 @@ def conclude(
 
     ``told`` are texts for a person. A note that one of them tells already is not repeated; in JSON all are listed.
     """
+    from datassay._checks import visible
     from datassay.results import as_facts
 
     plain, notes = as_facts(facts), list(dict.fromkeys(notes))
@@ -286,12 +287,12 @@ def conclude(
         typer.echo(text.encode("utf-8", "backslashreplace"))
     elif not quiet:
         for text in told:
-            typer.echo(text)
+            typer.echo(visible(text))
         for note in notes:
             if not any(f"Note: {note}" in text for text in told):
-                typer.echo(f"Note: {note}")
+                typer.echo(visible(f"Note: {note}"))
         for file in files:
-            typer.echo(f"Written: {file}")
+            typer.echo(visible(f"Written: {file}"))
     _judge(plain, conditions)
 
 
@@ -329,9 +330,11 @@ def _judge(facts: "Mapping[str, Fact]", conditions: Sequence[Condition]) -> None
 
 def complain(message: str) -> None:
     """One line on standard error, red where that is wanted."""
+    from datassay._checks import visible
+
     # typer leaves NO_COLOR (https://no-color.org) to whoever calls it.
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    line = " ".join(f"datassay: {message}".split())
+    line = visible(" ".join(f"datassay: {message}".split()))
     typer.echo(typer.style(line, fg="red") if coloured else line, err=True)
 
 

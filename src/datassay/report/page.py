@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from datassay import _checks
 from datassay._errors import InputError
 from datassay.report.content import Block, Figure, Grid, Number, Section, Text
 from datassay.report.methods import METHODS, Method
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
     from datassay.report.result import Report
 
 
+def _shown(thing: object) -> object:
+    """What the template writes: text of the data cannot turn the text after it."""
+    from markupsafe import Markup
+
+    return _checks.visible(thing) if isinstance(thing, str) and not isinstance(thing, Markup) else thing
+
+
 @cache
 def _template() -> "Template":
     from jinja2 import Environment, StrictUndefined
 
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+    )  # fmt: skip
     return page.from_string(files("datassay.report").joinpath("page.html").read_text(encoding="utf-8"))
 
 
