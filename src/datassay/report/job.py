@@ -118,14 +118,19 @@ class Job:
             show = self.stages.part("values", share) if share else None
             judges = self.sample if self.validation is None else self.validation
             weights = None if self.balance is None else balance_weights(judges.labels, self.balance)
-            if len(np.unique(np.concatenate([self.sample.labels.astype(str), judges.labels.astype(str)]))) < 2:
-                raise InputError(
-                    "there is one class only: every prediction is right, and no record is worth more than another"
-                )
+            self.check_classes()
             self.values = knn_shapley(
                 self.sample, X_val=self.validation, k=self.k, weights=weights, progress=show, **self.run
             )
         return self.values
+
+    def check_classes(self) -> None:
+        """Refuse labels that are all the same, here and among the records to value by."""
+        judges = self.sample if self.validation is None else self.validation
+        if len(np.unique(np.concatenate([self.sample.labels.astype(str), judges.labels.astype(str)]))) < 2:
+            raise InputError(
+                "there is one class only: every prediction is right, and no record is worth more than another"
+            )
 
     def record(self, name: str, column: NDArray[np.generic]) -> None:
         """Keep a column about the records of the sample; the others have none."""

@@ -33,6 +33,7 @@ def told(job: Job) -> Section:
             f"{count(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a file "
             "of public records with --validation"
         )
+    job.check_classes()
     from scipy.stats import spearmanr
 
     if job.validation is None:
