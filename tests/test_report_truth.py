@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shlex
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -490,6 +491,27 @@ class TestPageText:
         assert mark not in html
         assert "<b class=x>" not in html
         assert html.count("&lt;b class=x&gt;") >= 25
+
+    def test_names_on_the_page_are_unique_and_figures_have_one(self):
+        made = da.report(da.census(60, seed=1), quick=True, sections=["worth", "found", "told"])
+        page = made.html()
+        names = re.findall(r'\sid="([^"]*)"', page)
+        assert sorted(names) == sorted(set(names))
+        assert set(re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', page)) <= {
+            pair for name in names for pair in ((name, ""), ("", name))
+        }
+        figures = sum(isinstance(block, Figure) for section in made.sections for block in section.blocks)
+        titles = [
+            re.search(rf'<h3 id="{name}">(.*)</h3>', page) for name in re.findall(r'labelledby="(figure-\d+)"', page)
+        ]
+        assert figures == len(titles) == page.count('role="img"') == page.count("<svg")
+        assert all(title and title[1] for title in titles)
+
+    def test_no_heading_skips_a_level(self):
+        page = da.report(da.census(60, seed=1), quick=True, sections=["found"]).html()
+        levels = [int(level) for level in re.findall(r"<h(\d)", page)]
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
 
     def test_an_id_does_not_turn_the_text_after_it(self):
         frame = clusters(60).assign(id=[f"{i}\u202e\x1b" for i in range(60)])

@@ -67,11 +67,11 @@ def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, x: str = "", y
 
 
 def _themed(svg: str) -> str:
-    svg = svg[svg.index("<svg") :].replace("<svg ", '<svg role="img" ', 1)
+    svg = svg[svg.index("<svg") :]
     # A stylesheet in a drawing would hold for the whole page.
     svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
-    # Clip paths and markers are named by what they hold; other names would clash between figures.
+    # Groups are named by their number, which other figures have too; nothing refers to them.
     svg = re.sub(r'(<g) id="[\w.]+_\d+"', r"\1", svg)
     return re.sub(r'(?<= style=")[^"<>]*(?=")', lambda style: _restyled(style[0]), svg)
 

@@ -57,8 +57,11 @@ def _kind(block: Block) -> str:
 SVG = {"svg", "g", "path", "defs", "use", "text", "tspan", "clipPath", "rect", "circle", "line", "polygon", "title"}
 
 
-def drawing(svg: str) -> str:
-    """A drawing, if it is nothing but one: a report that was read from a file may hold anything."""
+def drawing(svg: str, number: int = 0) -> str:
+    """A drawing, if it is nothing but one: a report that was read from a file may hold anything.
+
+    What it names (clip paths, marks) is named after its number, so that no two drawings of a page name the same.
+    """
     from xml.etree import ElementTree
 
     # Comments, instructions and prefixes end elsewhere, or mean something else, for a browser than for a parser of XML.
@@ -73,7 +76,8 @@ def drawing(svg: str) -> str:
         outside = not names.get("href", "#").startswith("#") or re.search(r"url\((?!#)", " ".join(names.values()))
         if element.tag.rpartition("}")[2] not in SVG or outside or any(name.startswith("on") for name in names):
             raise InputError("a figure of this report holds more than a drawing")
-    return svg
+    own = rf"\g<0>figure-{number}-"
+    return re.sub(r"<[^<>]*>", lambda tag: re.sub(r'\sid="|\shref="#|\sxlink:href="#|url\(#', own, tag[0]), svg)
 
 
 def render(report: "Report") -> str:
