@@ -389,6 +389,16 @@ def test_a_reader_who_has_seen_enough_is_no_error(files):
     assert done.stdout.strip() in ("0", "141")  # 0 if it was all in the pipe before
 
 
+def test_a_reader_who_has_seen_enough_of_the_help_is_no_finding():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "datassay", "unique", "--help"], stdout=writing, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_a_full_disk_is_exit_code_4(files):
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")

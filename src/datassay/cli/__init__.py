@@ -175,6 +175,10 @@ def main() -> None:
             code = _explain(KeyboardInterrupt()) if interrupts else 0
         except typer.Exit as stop:
             code = stop.exit_code
+        except SystemExit as stop:
+            if not isinstance(stop.__context__, BrokenPipeError):
+                raise
+            code = BROKEN_PIPE  # rich, which prints help, says 1 of it
         except (Exception, KeyboardInterrupt) as error:
             if "--debug" in arguments:
                 traceback.print_exception(error)
