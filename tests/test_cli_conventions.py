@@ -335,6 +335,16 @@ def test_data_that_is_not_there_is_exit_code_3(run, files, command):
         assert "nowhere" in one_line(err)
 
 
+def test_a_report_that_answers_nothing_is_exit_code_3_and_no_page(run, files):
+    lines = [f"{10**18 + 7 * i},{i % 9},{i % 2}" for i in range(60)]
+    Path("accounts.csv").write_text("\n".join(["account,age,y", *lines]))
+    status, out, err = run("report", "accounts.csv", "--label", "y", "--quick", "-o", "made.html")
+    assert (status, out) == (3, "")
+    assert "'account' of accounts.csv has whole numbers beyond 2**53" in one_line(err)
+    assert not Path("made.html").exists()
+    assert not Path("made.json").exists()
+
+
 def test_an_unknown_command_is_exit_code_2(run):
     code, _, err = run("vaule")
     assert code == 2

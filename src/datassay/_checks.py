@@ -91,7 +91,9 @@ def not_one_string(name: str, value: object, what: str = "column names") -> None
 def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
     """Refuse whole numbers that float64 would merge."""
     if numbers.dtype.kind in "iu" and numbers.size and max(int(numbers.max()), -int(numbers.min())) > 2**53:
-        raise InputError(f"{what} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant")
+        raise InputError(
+            f"{what} has whole numbers beyond 2**53, which float64 cannot tell apart; subtract a constant, or ignore it"
+        )
 
 
 def listed(items: Iterable[object], most: int = 5) -> str:

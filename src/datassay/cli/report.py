@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from datassay._errors import InputError
 from datassay.cli.options import (
     CategoricalOption,
     DataArgument,
@@ -114,6 +115,9 @@ def report(
         memory=memory * 2**20,
         progress=shows_progress(quiet),
     )
+    if all(section.left_out for section in made.sections):
+        why = dict.fromkeys(section.left_out.rstrip(".") for section in made.sections)
+        raise InputError(f"no question about {made.name} could be answered, and no page is written. {'; '.join(why)}")
     made.save(output)
     conclude(
         "report",
