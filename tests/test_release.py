@@ -1,5 +1,7 @@
 """Release strategies: what they promise, counted by pandas; utility by its definitions; comparisons."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -237,6 +239,14 @@ def test_fidelity_is_one_minus_the_share_of_the_random_distance():
     assert da.release.fidelity(pd.DataFrame({"a": [0] * 50 + [1] * 50}), far) < -1e6
     with pytest.raises(da.InputError, match="lacks the column 'c'"):
         da.release.fidelity(a, b[["x"]])
+
+
+def test_many_classes_are_no_warning():
+    frame = pd.DataFrame({"x": range(40), "y": [f"c{i}" for i in range(40)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = da.release.predictive_utility(da.read_table(frame, "y"), da.read_table(frame, "y"), k=1)
+    assert found.accuracy == 1
 
 
 def test_predictive_utility_is_that_of_scikit_learn():

@@ -1,5 +1,6 @@
 """What a release is good for: is it like the original, and can one learn from it? (SPEC §9)"""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +116,9 @@ def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
             f"({_checks.listed(np.unique(labels))})"
         )
     encoder = fit_encoder(train)
-    model = KNeighborsClassifier(k, n_jobs=-1).fit(encoder.transform(train)[0], labels)
+    with warnings.catch_warnings():  # many classes are told by the numbers below, and not beside them
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        model = KNeighborsClassifier(k, n_jobs=-1).fit(encoder.transform(train)[0], labels)
     held_out = held_out.set_aside([name for name in held_out.features if name not in train.features])
     shares = model.predict_proba(encoder.transform(held_out)[0])
     predicted = model.classes_[shares.argmax(axis=1)]
