@@ -458,6 +458,14 @@ class TestTold:
 
 
 class TestTrade:
+    def test_prices_that_pay_nobody_more_are_not_advised(self):
+        x = np.array([0.1, 0.7, 0.2, 0.9, 1.1, 1.8, 1.6, 1.4, 1.2, 0.4, 0.6, 1.9])
+        frame = pd.DataFrame({"x": x, "y": np.where(x + np.tile([0.5, -0.5, 0], 4) > 1, "hi", "lo")})
+        for rows in (frame, frame.iloc[:6], frame.iloc[:4]):
+            section = da.report(rows, "y", quick=True, sections=["trade"], k=3).section("trade")
+            more = section.facts["owners_paid_at_most"] > section.facts["owners_paid_at_highest_revenue"]
+            assert plain(section.advice).startswith("For many owners" if more else "None of the prices")
+
     def test_the_two_choices_are_those_of_the_search(self):
         table = da.census(300, seed=1)
         section = da.report(table, quick=True, sections=["trade"]).section("trade")

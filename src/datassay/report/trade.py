@@ -45,6 +45,10 @@ def trade(job: Job) -> Section:
             Number(percent(float(found.inclusiveness[fair])), METHOD), " at those that pay the most owners.",
         ),
         advice=(
+            "None of the prices that were tried pays more owners.",
+        )
+        if found.inclusiveness[fair] <= found.inclusiveness[best]
+        else (
             "For many owners to be paid, choose θ = ", Number(f"{found.theta[fair]:g}", METHOD), " and γ = ",
             Number(f"{found.gamma[fair]:.3g}", METHOD), ".",
         ),
