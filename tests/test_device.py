@@ -216,6 +216,17 @@ def test_tensors_are_as_good_as_arrays(device):
     assert da.tune_k(*tensors, candidates=[1, 3]).best == da.tune_k(X, y, V, w, candidates=[1, 3]).best
 
 
+def test_one_row_or_column_turned_round_is_as_good_as_any(device):
+    X, y, V, w = awkward()
+    for given in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
+        here, there = da.knn_shapley(*given), da.knn_shapley(*given, device=device)
+        np.testing.assert_allclose(there.values, here.values, **CLOSE)
+    far = np.abs(X[:, :1].T)[::-1]
+    here = da.knn_loo(None, y, far, w[:1], metric="precomputed")
+    there = da.knn_loo(None, y, far, w[:1], metric="precomputed", device=device)
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
+
+
 def test_tables_and_words_go_there_too(device):
     train, validation = da.census(300, seed=4).split(0.7)
     here, there = da.knn_shapley(train, X_val=validation), da.knn_shapley(train, X_val=validation, device=device)

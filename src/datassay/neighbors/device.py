@@ -194,6 +194,8 @@ def turned(points: "torch.Tensor", device: "torch.device") -> "torch.Tensor":
 
 def as_tensor(array: NDArray[Any]) -> "torch.Tensor":
     """An array as a tensor over the same memory, read-only ones too: nobody writes to it."""
+    if min(array.strides, default=0) < 0:  # of an axis of length 1, in what NumPy takes for contiguous
+        array = array.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return the_torch().from_numpy(array)
