@@ -291,6 +291,44 @@ def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monke
         da.knn_shapley(*awkward(), device=device)
 
 
+@pytest.mark.parametrize("told", ["CUDA error: out of memory", "Triton Error [CUDA]: out of memory"])
+def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(told, device, monkeypatch):
+    given, fits = awkward(), adapter._Looks._block
+    whole = METHODS["knn_shapley"](*given, device=device).values
+
+    def block(self, start, rows):
+        if rows > 3:
+            raise RuntimeError(told)
+        return fits(self, start, rows)
+
+    monkeypatch.setattr(adapter._Looks, "_block", block)
+    assert METHODS["knn_shapley"](*given, device=device).values.tobytes() == whole.tobytes()
+
+    def full(_):
+        raise RuntimeError(told)
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", full)
+    with pytest.raises(UnavailableError, match="the memory of cuda:0 is too little for anything at all"):
+        adapter._allowed(torch.device("cuda", 0), None)
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [
+        ((adapter.Total, "__init__"), "one sum for each of 500 records"),
+        ((adapter.Total, "sums"), "one sum for each of 500 records"),
+        ((adapter, "_prepared"), "the features"),
+    ],
+)
+def test_where_memory_runs_out_apart_from_blocks_it_is_said(where, what, device, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("tried to allocate 7 TiB")
+
+    monkeypatch.setattr(*where, full)
+    with pytest.raises(UnavailableError, match=rf"too little for {what} \(tried to allocate 7 TiB\)"):
+        da.knn_shapley(*awkward(), device=device)
+
+
 def test_where_not_one_row_fits_it_is_said(device, monkeypatch):
     def block(self, start, rows):
         raise torch.OutOfMemoryError("tried to allocate 7 TiB")
