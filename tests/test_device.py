@@ -101,6 +101,22 @@ def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from
     )
 
 
+def test_features_that_are_looked_from_pass_by_within_the_memory_that_was_asked_for(device, monkeypatch):
+    rng, memory = np.random.default_rng(0), 300_000
+    X, V = rng.normal(size=(30, 2000)).astype(np.float32), rng.normal(size=(200, 2000)).astype(np.float32)
+    y, w, moved, turned = rng.integers(0, 2, 30), rng.integers(0, 2, 200), [], adapter.turned
+
+    def watched(points, where):
+        moved.append(points.nelement() * points.element_size())
+        return turned(points, where)
+
+    monkeypatch.setattr(adapter, "turned", watched)
+    for method in (da.knn_shapley, da.knn_banzhaf, da.tknn_shapley):
+        there = method(X, y, V, w, device=device, memory=memory)
+        assert max(moved) <= memory / 2
+        np.testing.assert_allclose(there.values, method(X, y, V, w).values, **CLOSE)
+
+
 @pytest.mark.parametrize("variant", ["signed", "removal", "addition"])
 def test_waka_of_many_ranks(variant, device):
     given = awkward(n=3000, m=6, dtype=np.float32)

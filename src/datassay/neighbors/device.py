@@ -561,6 +561,7 @@ class _Looks:
         else:
             a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
         each = (self.piece if self.chooses else n) * a_point + others
+        each += 0 if space.resident else features  # of those that are looked from, which pass by too
         if memory is not None and allowed < each:
             enough = 2 * all_features + (most if self.chooses else n) * a_point + others
             raise UnavailableError(
