@@ -232,6 +232,22 @@ def test_tensors_are_as_good_as_arrays(device):
     assert da.tune_k(*tensors, candidates=[1, 3]).best == da.tune_k(X, y, V, w, candidates=[1, 3]).best
 
 
+def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refused(device):
+    X, y, V, w = awkward()
+    here, points = da.knn_shapley(X, y, V, w), torch.from_numpy(X).to(device)
+    negated = torch.imag(torch.complex(torch.zeros_like(points), -points).conj())
+    assert negated.is_neg()
+    short = points.float().to(torch.float8_e5m2)
+    shorter = da.knn_shapley(short.double().cpu().numpy(), y, V, w)
+    for on in ({}, {"device": device}):
+        np.testing.assert_allclose(da.knn_shapley(negated, y, V, w, **on).values, here.values, **CLOSE)
+        np.testing.assert_allclose(da.knn_shapley(short, y, V, w, **on).values, shorter.values, **CLOSE)
+        with pytest.raises(InputError, match=r"sparse tensor.*to_dense\(\)"):
+            da.knn_shapley(points.to_sparse(), y, V, w, **on)
+        with pytest.raises(InputError, match=r"sparse tensor.*to_dense\(\)"):
+            da.knn_loo(None, y[:40], points[:40].T.to_sparse(), w[:5], metric="precomputed", **on)
+
+
 def test_one_row_or_column_turned_round_is_as_good_as_any(device):
     X, y, V, w = awkward()
     for given in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
