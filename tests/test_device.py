@@ -250,13 +250,24 @@ def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refuse
 
 def test_one_row_or_column_turned_round_is_as_good_as_any(device):
     X, y, V, w = awkward()
-    for given in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
-        here, there = da.knn_shapley(*given), da.knn_shapley(*given, device=device)
+    for asked in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
+        here, there = da.knn_shapley(*asked), da.knn_shapley(*asked, device=device)
         np.testing.assert_allclose(there.values, here.values, **CLOSE)
     far = np.abs(X[:, :1].T)[::-1]
     here = da.knn_loo(None, y, far, w[:1], metric="precomputed")
     there = da.knn_loo(None, y, far, w[:1], metric="precomputed", device=device)
     np.testing.assert_allclose(there.values, here.values, **CLOSE)
+
+
+@pytest.mark.parametrize("tau", [0.1, float(np.float32(0.1)), 0.3, float(np.float32(0.3)), -0.1, 1e300, -1e300])
+def test_who_is_exactly_at_the_threshold_is_within_it_and_who_is_rounded_to_it_is_not(tau, device):
+    """As numbers of float32, 0.1 and 0.3 are a little more than in float64, and −0.1 is a little less."""
+    far, y = np.array([[0.1, 0.3, -0.1, 0.0]], np.float32), [0, 1, 2, 3]
+    values = da.tknn_shapley(None, y, far, [4], tau=tau, metric="precomputed", device=device).values
+    assert (values < 0).tolist() == (far[0].astype(np.float64) <= tau).tolist()
+    X, origin = np.abs(far.T), np.zeros((1, 1), np.float32)
+    values = da.tknn_shapley(X, y, origin, [4], tau=tau, metric="manhattan", device=device).values
+    assert (values < 0).tolist() == (X[:, 0].astype(np.float64) <= tau).tolist()
 
 
 def test_tables_and_words_go_there_too(device):
