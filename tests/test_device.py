@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -257,6 +258,20 @@ def test_one_row_or_column_turned_round_is_as_good_as_any(device):
     here = da.knn_loo(None, y, far, w[:1], metric="precomputed")
     there = da.knn_loo(None, y, far, w[:1], metric="precomputed", device=device)
     np.testing.assert_allclose(there.values, here.values, **CLOSE)
+
+
+def test_sums_hold_what_thousands_of_points_say_alike_and_round_to_the_nearest(device):
+    m = 5000
+    V, w = np.zeros((m, 1)), np.zeros(m, int)
+    assert da.knn_banzhaf([[0.0]], [0], V, w, k=1, device=device).values.tolist() == [1.0]
+    assert da.knn_shapley([[0.0]], [0], V, w, k=1, utility="fraction", device=device).values.tolist() == [1.0]
+    alone = da.knn_loo([[0.0], [1.0]], [1, 0], V, w, k=1, utility="fraction", device=device)
+    assert alone.values.tolist() == [-1.0, 0.0]  # without it, the one that is right would be asked
+    numbers = np.append(np.random.default_rng(0).uniform(-1, 1, (1000, 2)).prod(1), [-1.0, 0.0, 1.0])
+    for bits, most in ((adapter.ALONG, Fraction(1, 2**60)), (adapter.OVER, Fraction(1, 2**53))):
+        wholes = adapter.in_memory(adapter.whole(torch.from_numpy(numbers).to(device), bits)).tolist()
+        off = [abs(Fraction(one, 2**bits) - Fraction(number)) for one, number in zip(wholes, numbers, strict=True)]
+        assert max(off) <= most
 
 
 @pytest.mark.parametrize("tau", [0.1, float(np.float32(0.1)), 0.3, float(np.float32(0.3)), -0.1, 1e300, -1e300])
