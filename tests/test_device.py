@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -99,6 +100,22 @@ def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from
     assert (
         da.membership_attack(wide, y, games=2, device=device, memory=200_000).values.tobytes() == here.values.tobytes()
     )
+
+
+def test_features_that_are_looked_from_pass_by_within_the_memory_that_was_asked_for(device, monkeypatch):
+    rng, memory = np.random.default_rng(0), 300_000
+    X, V = rng.normal(size=(30, 2000)).astype(np.float32), rng.normal(size=(200, 2000)).astype(np.float32)
+    y, w, moved, turned = rng.integers(0, 2, 30), rng.integers(0, 2, 200), [], adapter.turned
+
+    def watched(points, where):
+        moved.append(points.nelement() * points.element_size())
+        return turned(points, where)
+
+    monkeypatch.setattr(adapter, "turned", watched)
+    for method in (da.knn_shapley, da.knn_banzhaf, da.tknn_shapley):
+        there = method(X, y, V, w, device=device, memory=memory)
+        assert max(moved) <= memory / 2
+        np.testing.assert_allclose(there.values, method(X, y, V, w).values, **CLOSE)
 
 
 @pytest.mark.parametrize("variant", ["signed", "removal", "addition"])
@@ -216,6 +233,58 @@ def test_tensors_are_as_good_as_arrays(device):
     assert da.tune_k(*tensors, candidates=[1, 3]).best == da.tune_k(X, y, V, w, candidates=[1, 3]).best
 
 
+def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refused(device):
+    X, y, V, w = awkward()
+    here, points = da.knn_shapley(X, y, V, w), torch.from_numpy(X).to(device)
+    negated = torch.imag(torch.complex(torch.zeros_like(points), -points).conj())
+    assert negated.is_neg()
+    short = points.float().to(torch.float8_e5m2)
+    shorter = da.knn_shapley(short.double().cpu().numpy(), y, V, w)
+    for on in ({}, {"device": device}):
+        np.testing.assert_allclose(da.knn_shapley(negated, y, V, w, **on).values, here.values, **CLOSE)
+        np.testing.assert_allclose(da.knn_shapley(short, y, V, w, **on).values, shorter.values, **CLOSE)
+        with pytest.raises(InputError, match=r"sparse tensor.*to_dense\(\)"):
+            da.knn_shapley(points.to_sparse(), y, V, w, **on)
+        with pytest.raises(InputError, match=r"sparse tensor.*to_dense\(\)"):
+            da.knn_loo(None, y[:40], points[:40].T.to_sparse(), w[:5], metric="precomputed", **on)
+
+
+def test_one_row_or_column_turned_round_is_as_good_as_any(device):
+    X, y, V, w = awkward()
+    for asked in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
+        here, there = da.knn_shapley(*asked), da.knn_shapley(*asked, device=device)
+        np.testing.assert_allclose(there.values, here.values, **CLOSE)
+    far = np.abs(X[:, :1].T)[::-1]
+    here = da.knn_loo(None, y, far, w[:1], metric="precomputed")
+    there = da.knn_loo(None, y, far, w[:1], metric="precomputed", device=device)
+    np.testing.assert_allclose(there.values, here.values, **CLOSE)
+
+
+def test_sums_hold_what_thousands_of_points_say_alike_and_round_to_the_nearest(device):
+    m = 5000
+    V, w = np.zeros((m, 1)), np.zeros(m, int)
+    assert da.knn_banzhaf([[0.0]], [0], V, w, k=1, device=device).values.tolist() == [1.0]
+    assert da.knn_shapley([[0.0]], [0], V, w, k=1, utility="fraction", device=device).values.tolist() == [1.0]
+    alone = da.knn_loo([[0.0], [1.0]], [1, 0], V, w, k=1, utility="fraction", device=device)
+    assert alone.values.tolist() == [-1.0, 0.0]  # without it, the one that is right would be asked
+    numbers = np.append(np.random.default_rng(0).uniform(-1, 1, (1000, 2)).prod(1), [-1.0, 0.0, 1.0])
+    for bits, most in ((adapter.ALONG, Fraction(1, 2**60)), (adapter.OVER, Fraction(1, 2**53))):
+        wholes = adapter.in_memory(adapter.whole(torch.from_numpy(numbers).to(device), bits)).tolist()
+        off = [abs(Fraction(one, 2**bits) - Fraction(number)) for one, number in zip(wholes, numbers, strict=True)]
+        assert max(off) <= most
+
+
+@pytest.mark.parametrize("tau", [0.1, float(np.float32(0.1)), 0.3, float(np.float32(0.3)), -0.1, 1e300, -1e300])
+def test_who_is_exactly_at_the_threshold_is_within_it_and_who_is_rounded_to_it_is_not(tau, device):
+    """As numbers of float32, 0.1 and 0.3 are a little more than in float64, and −0.1 is a little less."""
+    far, y = np.array([[0.1, 0.3, -0.1, 0.0]], np.float32), [0, 1, 2, 3]
+    values = da.tknn_shapley(None, y, far, [4], tau=tau, metric="precomputed", device=device).values
+    assert (values < 0).tolist() == (far[0].astype(np.float64) <= tau).tolist()
+    X, origin = np.abs(far.T), np.zeros((1, 1), np.float32)
+    values = da.tknn_shapley(X, y, origin, [4], tau=tau, metric="manhattan", device=device).values
+    assert (values < 0).tolist() == (X[:, 0].astype(np.float64) <= tau).tolist()
+
+
 def test_tables_and_words_go_there_too(device):
     train, validation = da.census(300, seed=4).split(0.7)
     here, there = da.knn_shapley(train, X_val=validation), da.knn_shapley(train, X_val=validation, device=device)
@@ -277,6 +346,44 @@ def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monke
         da.knn_shapley(*awkward(), device=device)
     monkeypatch.setattr(adapter._Looks, "_block", lambda *_: torch.zeros(2) @ torch.zeros(3))
     with pytest.raises(RuntimeError, match="size"):  # what is wrong for another reason is not hidden
+        da.knn_shapley(*awkward(), device=device)
+
+
+@pytest.mark.parametrize("told", ["CUDA error: out of memory", "Triton Error [CUDA]: out of memory"])
+def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(told, device, monkeypatch):
+    given, fits = awkward(), adapter._Looks._block
+    whole = METHODS["knn_shapley"](*given, device=device).values
+
+    def block(self, start, rows):
+        if rows > 3:
+            raise RuntimeError(told)
+        return fits(self, start, rows)
+
+    monkeypatch.setattr(adapter._Looks, "_block", block)
+    assert METHODS["knn_shapley"](*given, device=device).values.tobytes() == whole.tobytes()
+
+    def full(_):
+        raise RuntimeError(told)
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", full)
+    with pytest.raises(UnavailableError, match="the memory of cuda:0 is too little for anything at all"):
+        adapter._allowed(torch.device("cuda", 0), None)
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [
+        ((adapter.Total, "__init__"), "one sum for each of 500 records"),
+        ((adapter.Total, "sums"), "one sum for each of 500 records"),
+        ((adapter, "_prepared"), "the features"),
+    ],
+)
+def test_where_memory_runs_out_apart_from_blocks_it_is_said(where, what, device, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("tried to allocate 7 TiB")
+
+    monkeypatch.setattr(*where, full)
+    with pytest.raises(UnavailableError, match=rf"too little for {what} \(tried to allocate 7 TiB\)"):
         da.knn_shapley(*awkward(), device=device)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import MissingDependencyError
+from datassay._errors import InputError, MissingDependencyError
 
 
 def the_torch() -> Any:
@@ -27,9 +27,12 @@ def is_tensor(given: object) -> bool:
 
 
 def in_memory(tensor: Any) -> NDArray[Any]:
-    """A tensor as an array in memory; bfloat16, which NumPy lacks, as float64."""
-    tensor = tensor.detach().cpu()
-    if tensor.dtype == the_torch().bfloat16:
+    """A tensor as an array in memory; what NumPy lacks (bfloat16, or a minus that is put off) as float64, or done."""
+    torch = the_torch()
+    if tensor.layout != torch.strided:
+        raise InputError("a sparse tensor was given; give it with to_dense()")
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
         tensor = tensor.double()
     return np.asarray(tensor.numpy())
 

@@ -194,6 +194,8 @@ def turned(points: "torch.Tensor", device: "torch.device") -> "torch.Tensor":
 
 def as_tensor(array: NDArray[Any]) -> "torch.Tensor":
     """An array as a tensor over the same memory, read-only ones too: nobody writes to it."""
+    if min(array.strides, default=0) < 0:  # of an axis of length 1, in what NumPy takes for contiguous
+        array = array.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return the_torch().from_numpy(array)
@@ -214,6 +216,16 @@ def device_space(
         return _given(points, points_val, device)
     if points is None:
         raise UsageError(f"X must be given with metric={metric!r}")
+    try:
+        return _of_features(points, points_val, metric, device, memory, zero_rows)
+    except RuntimeError as error:
+        raise _too_little(device, "the features", _memory_ran_out(error)) from None
+
+
+def _of_features(
+    points: object, points_val: object | None, metric: str, device: "torch.device", memory: int | None, zero_rows: bool
+) -> DeviceSpace:
+    """The space of features, checked, and on the device if they fit."""
     seen = _floats("X", points)
     queries = seen if points_val is None else _floats("X_val", points_val)
     check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
@@ -226,11 +238,8 @@ def device_space(
     space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
     if not resident:
         return space
-    try:
-        points = turned(seen, device)
-        return replace(space, points=points, queries=points if queries is seen else turned(queries, device))
-    except RuntimeError as error:
-        raise _too_little(device, f"the features of {n:,} records", _memory_ran_out(error)) from None
+    there = turned(seen, device)
+    return replace(space, points=there, queries=there if queries is seen else turned(queries, device))
 
 
 def _dtype(tensor: "torch.Tensor") -> np.dtype[np.float32] | np.dtype[np.float64]:
@@ -552,6 +561,7 @@ class _Looks:
         else:
             a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
         each = (self.piece if self.chooses else n) * a_point + others
+        each += 0 if space.resident else features  # of those that are looked from, which pass by too
         if memory is not None and allowed < each:
             enough = 2 * all_features + (most if self.chooses else n) * a_point + others
             raise UnavailableError(
@@ -616,9 +626,14 @@ def accumulate_on_device(
     looks, groups = _Looks(space, view, run.device_memory), _groups(space)
 
     def task(group: range) -> NDArray[np.float64]:
-        total = Total(space.n_train, space.device)
-        looks.over(group, lambda block: add(block, total))
-        return total.sums()
+        try:
+            total = Total(space.n_train, space.device)
+            looks.over(group, lambda block: add(block, total))
+            return total.sums()
+        except RuntimeError as error:
+            raise _too_little(
+                space.device, f"one sum for each of {space.n_train:,} records", _memory_ran_out(error)
+            ) from None
 
     with Bar(run.progress, space.n_validation) as report:
         return add_up(task, groups, Workers("threads", 1), report, space.n_train, run.checkpoint)
@@ -653,14 +668,19 @@ def _allowed(device: "torch.device", memory: int | None) -> int:
     if device.type != "cuda":
         return 2**29
     cuda = the_torch().cuda
-    free: int = cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device)
+    try:
+        free: int = cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device)
+    except RuntimeError as error:  # to be asked, a card needs some memory
+        raise _too_little(device, "anything at all", _memory_ran_out(error)) from None
     return int(SHARE * free)
 
 
 def _memory_ran_out(error: RuntimeError) -> str:
     """What torch says where memory is used up, of a card or here; any other error is raised again."""
     told = str(error)
-    if not isinstance(error, the_torch().OutOfMemoryError) and "allocate memory" not in told:
+    if not any(words in told for words in ("out of memory", "allocate memory")) and not isinstance(
+        error, the_torch().OutOfMemoryError
+    ):
         raise error
     return told
 

@@ -166,7 +166,8 @@ def just_at_most(limit: float, dtype: np.dtype[np.float32] | np.dtype[np.float64
     """The largest number of this type that is not above ``limit``: comparing with it is comparing with the limit."""
     largest = float(np.finfo(dtype).max)
     found = dtype.type(min(max(limit, -largest), largest))
-    return found if float(found) <= limit else np.nextafter(found, dtype.type(-np.inf))
+    with np.errstate(over="ignore"):  # below the least number there is −∞
+        return found if float(found) <= limit else np.nextafter(found, dtype.type(-np.inf))
 
 
 def _exclude_self(space: FeatureSpace | MatrixSpace, start: int, out: Floats) -> None:
