@@ -12,6 +12,7 @@ import datassay as da
 from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
+from datassay.market.owner import RehearsingOwner
 from datassay.neighbors import Run
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
@@ -1134,6 +1135,26 @@ class TestEquilibrium:
         assert any("16 of 24 games" in note for note in more.notes)
         other = da.search_equilibrium(*made(40, 30, 4, seed=1), [1.0], [2], [0.0], 0.75, resume=diary, repeats=1)
         assert not any("were taken" in note for note in other.notes)
+
+    def test_half_a_game_is_not_kept(self, tmp_path, monkeypatch):
+        """^C in the middle of a game, on one thread: the search ends, and the game is played again later."""
+        diary, drawn = tmp_path / "games.jsonl", []
+        how = {"memory": 2**13, "n_jobs": 1, "t_maxes": [40], "epsilons": [1.0]}
+        whole = self.search(**how)
+        honest = RehearsingOwner.noise
+
+        def noise(self, copies):
+            drawn.append(copies)
+            if sum(drawn) > 1.5 * whole.queries[0]:  # in the second game
+                raise KeyboardInterrupt
+            return honest(self, copies)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RehearsingOwner, "noise", noise)
+            with pytest.raises(KeyboardInterrupt):
+                self.search(resume=diary, **how)
+        assert len(diary.read_text().splitlines()) == 1
+        assert self.search(resume=diary, **how).queries.tolist() == whole.queries.tolist()
 
     def test_a_file_that_is_something_else_is_left_alone(self, tmp_path):
         for text in (
