@@ -159,6 +159,14 @@ class TestBandit:
         if steps == 4 * n:
             assert game.scores == pytest.approx(q, abs=1e-12)
 
+    @pytest.mark.parametrize("utility", ["votes", "accuracy"])
+    @pytest.mark.parametrize("unseen", ["origin", "absent"])
+    def test_more_neighbours_than_anything_can_hold(self, utility, unseen):
+        how = {"bounds": (0, 1), "utility": utility, "unseen": unseen, "every": 1, "seed": 0}
+        most, all_of_them = (da.disclosure_game(*made(8, 9), "ucb", 1.0, 3, 1.0, k=k, **how) for k in (10**40, 8))
+        assert most.trajectory["utility"].tolist() == all_of_them.trajectory["utility"].tolist()
+        assert most.queries.tolist() == all_of_them.queries.tolist()
+
     def test_the_same_bits_however_it_is_run(self):
         data = made(80, 50)
         games = [
