@@ -1144,6 +1144,20 @@ class TestEquilibrium:
         other = da.search_equilibrium(*made(40, 30, 4, seed=1), [1.0], [2], [0.0], 0.75, resume=diary, repeats=1)
         assert not any("were taken" in note for note in other.notes)
 
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"k": 3}, {"metric": "manhattan"}, {"utility": "accuracy"}, {"unseen": "absent"}, {"learning_rate": 0.5},
+            {"bounds": (0, 2)},
+        ],
+    )  # fmt: skip
+    def test_games_by_other_rules_are_other_games(self, tmp_path, other):
+        diary = tmp_path / "games.jsonl"
+        small = {"epsilons": [1.0], "t_maxes": [2], "explorations": [0.1], "repeats": 1, "resume": diary}
+        self.search(**small)
+        assert not any("were taken" in note for note in self.search(**small, **other).notes)
+        assert any("1 of 1 games" in note for note in self.search(**small, **other).notes)
+
     def test_half_a_game_is_not_kept(self, tmp_path, monkeypatch):
         """^C in the middle of a game, on one thread: the search ends, and the game is played again later."""
         diary, drawn = tmp_path / "games.jsonl", []
