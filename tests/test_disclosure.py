@@ -982,6 +982,17 @@ class TestLeakage:
             found = da.disclosure_leakage(X, y, game, games=6, targets=60, attacker=attacker)
             np.testing.assert_array_equal(found.before.values, found.after.values)
 
+    def test_an_outsiders_centres_are_as_noisy_as_the_consumers(self):
+        """A mean of n copies with Laplace(Δ/ε) noise has the deviation √2 Δ/(ε √n), whoever draws it."""
+        from datassay.market.leakage import _rehearsed
+
+        X, y, X_val, y_val = made(3000, 10, 2)
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 2.0, 9, 1.0, bounds=(0, 4), max_queries=1, seed=0)
+        for copies in (1, 4, 25):
+            drawn = _rehearsed(X, game, np.full((3000, 1), copies), np.random.default_rng(copies))
+            assert (drawn - X).std() == pytest.approx(math.sqrt(2) * 4 / 2.0 / math.sqrt(copies), rel=0.06)
+            assert abs((drawn - X).mean()) < 4 * (drawn - X).std() / math.sqrt(6000)
+
     def test_copies_as_the_definition_says(self):
         """LiRA's losses on copies, from scikit-learn models of the copies asked about the records."""
         from sklearn.neighbors import KNeighborsClassifier
