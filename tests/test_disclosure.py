@@ -12,6 +12,7 @@ import datassay as da
 from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
+from datassay.market.owner import RehearsingOwner
 from datassay.neighbors import Run
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
@@ -157,6 +158,14 @@ class TestBandit:
         assert game.trajectory["utility"][1:].tolist() == utilities[:steps]
         if steps == 4 * n:
             assert game.scores == pytest.approx(q, abs=1e-12)
+
+    @pytest.mark.parametrize("utility", ["votes", "accuracy"])
+    @pytest.mark.parametrize("unseen", ["origin", "absent"])
+    def test_more_neighbours_than_anything_can_hold(self, utility, unseen):
+        how = {"bounds": (0, 1), "utility": utility, "unseen": unseen, "every": 1, "seed": 0}
+        most, all_of_them = (da.disclosure_game(*made(8, 9), "ucb", 1.0, 3, 1.0, k=k, **how) for k in (10**40, 8))
+        assert most.trajectory["utility"].tolist() == all_of_them.trajectory["utility"].tolist()
+        assert most.queries.tolist() == all_of_them.queries.tolist()
 
     def test_the_same_bits_however_it_is_run(self):
         data = made(80, 50)
@@ -973,6 +982,17 @@ class TestLeakage:
             found = da.disclosure_leakage(X, y, game, games=6, targets=60, attacker=attacker)
             np.testing.assert_array_equal(found.before.values, found.after.values)
 
+    def test_an_outsiders_centres_are_as_noisy_as_the_consumers(self):
+        """A mean of n copies with Laplace(Δ/ε) noise has the deviation √2 Δ/(ε √n), whoever draws it."""
+        from datassay.market.leakage import _rehearsed
+
+        X, y, X_val, y_val = made(3000, 10, 2)
+        game = da.disclosure_game(X, y, X_val, y_val, "random", 2.0, 9, 1.0, bounds=(0, 4), max_queries=1, seed=0)
+        for copies in (1, 4, 25):
+            drawn = _rehearsed(X, game, np.full((3000, 1), copies), np.random.default_rng(copies))
+            assert (drawn - X).std() == pytest.approx(math.sqrt(2) * 4 / 2.0 / math.sqrt(copies), rel=0.06)
+            assert abs((drawn - X).mean()) < 4 * (drawn - X).std() / math.sqrt(6000)
+
     def test_copies_as_the_definition_says(self):
         """LiRA's losses on copies, from scikit-learn models of the copies asked about the records."""
         from sklearn.neighbors import KNeighborsClassifier
@@ -1134,6 +1154,40 @@ class TestEquilibrium:
         assert any("16 of 24 games" in note for note in more.notes)
         other = da.search_equilibrium(*made(40, 30, 4, seed=1), [1.0], [2], [0.0], 0.75, resume=diary, repeats=1)
         assert not any("were taken" in note for note in other.notes)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"k": 3}, {"metric": "manhattan"}, {"utility": "accuracy"}, {"unseen": "absent"}, {"learning_rate": 0.5},
+            {"bounds": (0, 2)},
+        ],
+    )  # fmt: skip
+    def test_games_by_other_rules_are_other_games(self, tmp_path, other):
+        diary = tmp_path / "games.jsonl"
+        small = {"epsilons": [1.0], "t_maxes": [2], "explorations": [0.1], "repeats": 1, "resume": diary}
+        self.search(**small)
+        assert not any("were taken" in note for note in self.search(**small, **other).notes)
+        assert any("1 of 1 games" in note for note in self.search(**small, **other).notes)
+
+    def test_half_a_game_is_not_kept(self, tmp_path, monkeypatch):
+        """^C in the middle of a game, on one thread: the search ends, and the game is played again later."""
+        diary, drawn = tmp_path / "games.jsonl", []
+        how = {"memory": 2**13, "n_jobs": 1, "t_maxes": [40], "epsilons": [1.0]}
+        whole = self.search(**how)
+        honest = RehearsingOwner.noise
+
+        def noise(self, copies):
+            drawn.append(copies)
+            if sum(drawn) > 1.5 * whole.queries[0]:  # in the second game
+                raise KeyboardInterrupt
+            return honest(self, copies)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RehearsingOwner, "noise", noise)
+            with pytest.raises(KeyboardInterrupt):
+                self.search(resume=diary, **how)
+        assert len(diary.read_text().splitlines()) == 1
+        assert self.search(resume=diary, **how).queries.tolist() == whole.queries.tolist()
 
     def test_a_file_that_is_something_else_is_left_alone(self, tmp_path):
         for text in (

@@ -229,6 +229,19 @@ class TestNumberOfRecords:
                 assert least * (1 - 1e-12) <= bought.cost <= least * (1 + 1e-6)
                 assert bought.bound >= max(least, bought.cost * (1 - 1e-8)) * (1 - 1e-12)
 
+    def test_a_bound_is_below_every_cover(self):
+        """Costs that differ in the eleventh digit: the search may stop at any of them, and its bound says so."""
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            n = int(rng.integers(6, 11))
+            worth = 1 + rng.uniform(size=n) * 1e-9
+            target = math.fsum(worth[rng.random(n) < 0.5]) or 1.0
+            prices = da.price(worth, float(rng.choice([0.5, 1.1, 3.0])), 0.5)
+            bought = prices.buy(target)
+            best = oracle.cheapest_cover(worth.tolist(), prices.values.tolist(), target)
+            assert bought.proven
+            assert bought.bound <= math.fsum(prices.values[list(best)]) * (1 + 1e-15)
+
     @settings(max_examples=100, deadline=None)
     @given(
         st.lists(st.integers(1, 40), min_size=1, max_size=9),

@@ -1,5 +1,6 @@
 """The published numbers come out (SPEC §10)."""
 
+import numpy as np
 import pytest
 
 from datassay.evaluate import list_reproductions, reproduce
@@ -87,3 +88,25 @@ def test_noisy_values_reach_the_target_and_random_ones_do_not(shared_data):
     agree = shapley.trajectory["spearman"]
     assert agree[-1] > agree[5] > agree[1]
     assert not data.play("random", target=data.target, t_max=50, diagnostics=False).reached
+
+
+@pytest.mark.parametrize("strategy", ["shapley", "ucb"])
+def test_half_a_game_shows_nothing(strategy, monkeypatch):
+    """^C in the middle of a game ends the reproduction: no figure is made of what there was."""
+    from datassay.evaluate.market_reproductions import _Reviews
+    from datassay.market.owner import RehearsingOwner
+
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(20, 2)), rng.integers(0, 2, 20)
+    data = _Reviews(X, y, X[:5], y[:5], X[5:9], y[5:9], 3, 0.99, np.zeros(20))
+    drawn, honest = [], RehearsingOwner.noise
+
+    def noise(self, copies):
+        drawn.append(copies)
+        if len(drawn) == 3:
+            raise KeyboardInterrupt
+        return honest(self, copies)
+
+    monkeypatch.setattr(RehearsingOwner, "noise", noise)
+    with pytest.raises(KeyboardInterrupt):
+        data.play(strategy)

@@ -26,6 +26,7 @@ from datassay.market import (
     knn_utility,
     search_equilibrium,
 )
+from datassay.market.disclosure import INTERRUPTED
 from datassay.neighbors import DEFAULT_MEMORY, Run
 from datassay.value import knn_shapley
 
@@ -64,7 +65,10 @@ class _Reviews:
     def play(self, strategy: Any, **how: Any) -> Disclosure:
         """A rehearsal of so many rounds, target or not, by accuracy; noise as published."""
         settings: dict[str, Any] = {"t_max": ROUNDS, "target": 1.0, "utility": "accuracy", "bounds": "data", "seed": 0}
-        return disclosure_game(*self.game, strategy, 1.0, k=self.k, **(settings | how))
+        game = disclosure_game(*self.game, strategy, 1.0, k=self.k, **(settings | how))
+        if game.outcome == INTERRUPTED:  # half a game shows nothing
+            raise KeyboardInterrupt
+        return game
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
@@ -268,12 +272,9 @@ def _bandit() -> Redone:
     spread = {}
     for c in explorations:
         played = [
-            disclosure_game(
-                *data.game, "ucb", 1.0, 50, 1.0, k=data.k, bounds="data", exploration=c, max_queries=half, seed=seed,
-                diagnostics=False,
-            )
+            data.play("ucb", t_max=50, utility="votes", exploration=c, max_queries=half, seed=seed, diagnostics=False)
             for seed in range(2)
-        ]  # fmt: skip
+        ]
         spread[c] = float(np.mean([gini(game.queries) for game in played]))
         cells.append(Cell("half of T_max = 50 spent", f"Gini, c = {c:g}", spread[c]))
     for t_max in rows:

@@ -121,11 +121,11 @@ def _cheapest(market: Market) -> Cover:
 
 
 def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
-    """The best cover that can be found, and a bound: the cover's own cost where it is the cheapest."""
+    """The best cover that can be found, and a bound: where it is the cheapest, its own cost but for ``SURE``."""
     known = market.cheaper(_swapped(market, known), _swapped(market, market.first(market.rows)))
     known, proven = _search_core(market, known, FEW_STATES)
     if proven:
-        return known, market.price(known)
+        return known, _within(market, known)
     size = len(market.first(market.rows)) - 1  # the relaxation buys so many, and a part of another
     sides = [_Side.of(market, most=size), _Side.of(market, least=size + 1)]
     for side in sides:
@@ -137,7 +137,8 @@ def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
     bound = min(side.bound for side in sides)
     if bound < market.price(known) * (1 - SURE):
         known, proven = _search_core(market, known, MOST_STATES)
-        bound = market.price(known) if proven else bound
+        if proven:
+            return known, max(bound, _within(market, known))
     if bound < market.price(known) * (1 - SURE):
         bounds = []
         for side in sides:
@@ -145,6 +146,14 @@ def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
             bounds.append(least)
         bound = min(bounds)
     return known, bound
+
+
+def _within(market: Market, known: Rows) -> float:
+    """What no cover is cheaper than where a search of the core ended here, at half the cost it began with or more.
+
+    It stops within ``SURE`` of the cost it began with.
+    """
+    return market.price(known) * (1 - 2 * SURE)
 
 
 def _next_multiple(values: Floats, target: float) -> float:

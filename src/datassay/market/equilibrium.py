@@ -17,7 +17,7 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
-from datassay.market.disclosure import MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
+from datassay.market.disclosure import INTERRUPTED, MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
 from datassay.market.moving import Unseen, Utility
 from datassay.market.pricing import gini
 from datassay.neighbors import DEFAULT_MEMORY, Run
@@ -343,6 +343,8 @@ def search_equilibrium(
         owner = here.owner(t_max, np.random.default_rng([seed, repeat]), None)
         told = replace(rules, t_max=t_max, exploration=c)
         played = play(here, told, owner, goal, None, worth, None)
+        if played.outcome == INTERRUPTED:  # half a game is none, and the search ends with it
+            raise KeyboardInterrupt
         queries = int(owner.queries.sum())
         return {
             "reached": float(played.utility >= goal),

@@ -64,6 +64,7 @@ class MovingNeighbours:
         _checks.choice("unseen", unseen, UNSEEN)
         k = _checks.integer("k", k, at_least=1)
         n, n_classes = _checks.integer("n", n, at_least=1), _checks.integer("n_classes", n_classes, at_least=1)
+        k = min(k, n)
         for name, given, length in (("codes", codes, n), ("codes_val", codes_val, len(X_val))):
             if np.shape(given) != (length,) or np.asarray(given).dtype.kind not in "iu":
                 raise InputError(f"{name} must be {length} whole numbers, got shape {np.shape(given)}")
