@@ -468,6 +468,15 @@ def test_wrong_devices_are_refused_by_name(device):
         da.knn_loo(None, [0, 1], csr_array([[0.5, 0.2]]), [1], k=1, metric="precomputed", device=device)
 
 
+def test_more_records_than_are_numbered_on_a_device_are_refused(device, monkeypatch):
+    assert adapter.MOST_RECORDS + 1024 * 1024 <= 2**31  # what the kernels of Triton count in
+    monkeypatch.setattr(adapter, "MOST_RECORDS", 499)
+    given = awkward()
+    for method in ("knn_shapley", "tknn_shapley", "knn_shapley, distances"):
+        with pytest.raises(UnavailableError, match="at most 499 records and there are 500; leave device out"):
+            METHODS[method](*given, device=device)
+
+
 def test_without_torch_the_error_says_how_to_install_it_and_nothing_else_changes(device, tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError")
     code = (

@@ -52,6 +52,7 @@ FEWEST_ROWS: Final = 32
 MOST_PAIRS: Final = 2**36  # of so many validation points, before what was found is handed over
 BLOCK: Final = 2**28  # pairs looked at together: enough to keep a card busy
 FIRST: Final = 2**14  # training points that are sorted whole before others are compared with the nearest of them
+MOST_RECORDS: Final = 2**31 - 2**20  # kernels number them in 32 bits, and look a little past the last
 ALONE: Final = 400_000  # points from which on a card sorts rows one by one, two at a time
 SHARE: Final = 0.8  # of a card's free memory
 
@@ -110,6 +111,12 @@ class DeviceSpace:
     points: "torch.Tensor | None" = None
     queries: "torch.Tensor | None" = None
     matrix: "torch.Tensor | None" = None
+
+    def __post_init__(self) -> None:
+        if self.n_train > MOST_RECORDS:
+            raise UnavailableError(
+                f"a device takes at most {MOST_RECORDS:,} records and there are {self.n_train:,}; leave device out"
+            )
 
     @property
     def others(self) -> int:
