@@ -26,7 +26,6 @@ from datassay.market import (
     knn_utility,
     search_equilibrium,
 )
-from datassay.market.disclosure import INTERRUPTED
 from datassay.neighbors import DEFAULT_MEMORY, Run
 from datassay.value import knn_shapley
 
@@ -66,7 +65,7 @@ class _Reviews:
         """A rehearsal of so many rounds, target or not, by accuracy; noise as published."""
         settings: dict[str, Any] = {"t_max": ROUNDS, "target": 1.0, "utility": "accuracy", "bounds": "data", "seed": 0}
         game = disclosure_game(*self.game, strategy, 1.0, k=self.k, **(settings | how))
-        if game.outcome == INTERRUPTED:  # half a game shows nothing
+        if game.outcome == "interrupted":  # half a game shows nothing
             raise KeyboardInterrupt
         return game
 
