@@ -37,11 +37,15 @@ $(VENV)/.browser: $(READY)
 	@touch $@
 
 # Torch, for the tests of devices, which run on the processor where there is no card. A build without CUDA will do; with
-# TORCH= none is installed, and those tests are skipped.
+# TORCH= none is installed, and those tests are skipped. Triton, which a build without CUDA does not bring, interprets
+# there what it compiles for a card.
 $(VENV)/.torch: $(READY)
 	@[ -z "$(TORCH)" ] || $(BIN)/python -c 'import torch' 2>/dev/null || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' || \
 	  echo "Torch could not be installed: devices are not tested."
+	@[ -z "$(TORCH)" ] || $(BIN)/python -c 'import triton' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check triton 2>/dev/null || \
+	  echo "Triton could not be installed: what it compiles for a card is not tested."
 	@touch $@
 
 report: $(READY)

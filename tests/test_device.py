@@ -1,10 +1,13 @@
 """Values on a device are those of the compiled kernels, and the same bits whatever the blocks. CUDA too, where there is a card."""
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +73,31 @@ def test_values_are_those_of_the_compiled_kernels(name, dtype, device):
     assert there.ids.tolist() == here.ids.tolist()
     assert there.notes == here.notes
     assert dict(there.parameters) == dict(here.parameters) | {"device": device}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card, for which they are compiled")
+@pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not there")
+def test_what_is_compiled_for_a_card_finds_the_bits_of_torch_when_it_is_interpreted(device):
+    program = Path(__file__).with_name("interpreted.py")
+    run = subprocess.run(
+        [sys.executable, program],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert {f"{name}, {dtype}" for name in METHODS for dtype in ("float32", "float64")} < told.keys()
+    for name, found in told.items():
+        assert found["off"] <= CLOSE["atol"], name
+        assert found["same"], name
+        if "distances" not in name:  # they are given
+            assert "distances" in found["called"], name
+        if name.startswith("knn_shapley"):
+            assert "add_shapley" in found["called"], name
+        if name.startswith("tknn_shapley"):
+            assert {"count_within", "sum_within"} <= set(found["called"]), name
 
 
 @pytest.mark.parametrize("name", METHODS)
