@@ -90,7 +90,7 @@ def test_quasi_identifiers_and_a_sensitive_column_are_chosen(files):
                  "--write", "k=4", "--to", "out.csv")  # fmt: skip
     assert result.exit_code == 0, result.output
     out, before = pd.read_csv("out.csv"), pd.read_csv("people.csv")
-    assert (out["hours"] == before["hours"]).all()
+    assert sorted(out["hours"]) == sorted(before["hours"])
     groups = out.groupby(["age", "sex"])["occupation"]
     assert groups.size().min() >= 4
     assert groups.nunique().min() >= 3

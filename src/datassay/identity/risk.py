@@ -139,7 +139,7 @@ def _present(
             "is anybody's own"
         )
     if numbered:
-        notes.append("neither table has ids: rows are taken to be the same people in the same order")
+        notes.append("neither table has ids: the released rows are taken to be those of the same people, in any order")
     strangers = int((~np.isin(released.ids, original.ids)).sum())
     if strangers:
         notes.append(f"{strangers:,} released records belong to nobody in {original.name}")

@@ -67,12 +67,15 @@ class Release:
     def save(self, path: str | os.PathLike[str], *, ids: bool = False) -> Path:
         """Write what may leave to .parquet, .csv or .json: without ids and columns that are only carried along.
 
-        ``ids=True`` writes these, too: a copy to keep, by which :func:`datassay.reidentification_risk` knows whose
-        record is whose. Do not hand it out.
+        Rows are sorted by what is in them: in the order of the original, each would still be its person's.
+        ``ids=True`` writes all of it in that order: a copy to keep, by which :func:`datassay.reidentification_risk`
+        knows whose record is whose. Do not hand it out.
         """
         if ids:
             return self.table.save(path)
-        columns = {name: c.written() for name, c in self.table.columns.items() if name not in self.table.carried}
+        told = {name: c for name, c in self.table.columns.items() if name not in self.table.carried}
+        order = np.lexsort([c.data for c in reversed(told.values())])
+        columns = {name: c.take(order).written() for name, c in told.items()}
         return save_columns(path, {"kind": "table", "name": self.table.name}, columns)
 
 
