@@ -338,7 +338,9 @@ def test_tables_that_do_not_fit_are_named():
         da.reidentification_risk(da.read_table(frame), da.read_table(frame.iloc[10:].reset_index(drop=True)))
     same = da.reidentification_risk(da.read_table(frame), da.read_table(frame), permutations=3)
     assert any("the same people, in any order" in note for note in same.notes)
-    mixed = da.reidentification_risk(da.read_table(frame), da.read_table(frame.sample(frac=1, random_state=1)), permutations=3)
+    mixed = da.reidentification_risk(
+        da.read_table(frame), da.read_table(frame.sample(frac=1, random_state=1)), permutations=3
+    )
     np.testing.assert_array_equal(mixed.values, same.values)
     large = pd.DataFrame({"b": [2**60 + i * 7 for i in range(40)]})
     with pytest.raises(da.InputError, match="float64 cannot tell apart"):

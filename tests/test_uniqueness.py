@@ -839,3 +839,12 @@ def test_spaces_around_a_word_do_not_make_it_another(tmp_path):
     counted = da.uniqueness_shapley(da.read_distinct(file), ["town", "age"], weights="count")
     assert counted.mean().values.tolist() == da.uniqueness_shapley(file).mean().values.tolist()
     assert sorted(counted.groups().sizes) == [1, 2]
+
+
+def test_a_summary_of_coarser_attributes_says_that_they_are(tmp_path):
+    people = da.census(120)
+    assert "made coarser" not in da.uniqueness_shapley(people, ["age", "sex"]).summary()
+    found = da.uniqueness_shapley(people, ["age", "sex", "education"], coarsen={"age": 10, "sex": None})
+    back = da.load_result(found.save(tmp_path / "found.json"))
+    for told in (found, back):
+        assert "by age, sex, education, made coarser (age: 10, sex: one bucket).\n" in told.summary()

@@ -65,7 +65,9 @@ def release(
         bool, typer.Option("--individuals", help="Also tell what each strategy does to people by their value.")
     ] = False,
     write: Annotated[str | None, typer.Option(help="Apply this one strategy to the whole table, and write it.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Where to write it: .parquet, .csv or .json, without ids.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Where to write it: .parquet, .csv, .json; sorted, without ids.")
+    ] = None,
     with_ids: Annotated[
         bool, typer.Option("--with-ids", help="Write ids and ignored columns, too: to keep, not to hand out.")
     ] = False,

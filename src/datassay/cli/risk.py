@@ -45,7 +45,10 @@ def risk(
     columns: Annotated[
         str, typer.Option("--columns", "-c", help="Attributes, separated by commas; all if left out.")
     ] = "",
-    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a person in both files.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", help="Column that identifies a person in both files (datassay release --with-ids)."),
+    ] = None,
     synthetic: Annotated[
         bool, typer.Option("--synthetic", help="No released record is anybody's own: everyone is at risk.")
     ] = False,

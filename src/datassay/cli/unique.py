@@ -45,7 +45,8 @@ def unique(
         list[str] | None,
         typer.Option(
             help="Make an attribute coarser: age=5 (bins of 5; of categories, the first 5 characters), age=18,65 (cut "
-            "points), birth=year (or month), zip=county (another column), race= (one bucket). May be repeated."
+            "points), birth=year (or month), zip=county (another column), race= (one bucket). All numbers are then "
+            "of the coarser attributes; a table compares them with those as they are. May be repeated."
         ),
     ] = None,
     drop: Annotated[str, typer.Option(help="Attributes whose dropping is to be looked at, separated by commas.")] = "",

@@ -846,8 +846,10 @@ class Uniqueness:
         plural = "s" if self.weights is None and means.people != 1 else ""
         different = len(self.sizes) if (self.sizes > UNIQUE_UP_TO).any() else means.people
         verb = "It tells" if len(self.columns) == 1 else "Together they tell"
+        coarser = [f"{name[8:]}: {how}" for name, how in self.parameters.items() if name.startswith("coarsen ")]
+        made = f", made coarser ({', '.join(coarser)})" if coarser else ""
         lines = [
-            f"{number} {what}{plural}, {head_count(different)} different by {_named(self.columns)}.",
+            f"{number} {what}{plural}, {head_count(different)} different by {_named(self.columns)}{made}.",
             f"{verb} {means.total:.2f} bits of the {np.log2(means.people):.2f} that single out one of {number}: a "
             f"person is narrowed down to {one_in(means.total)}, on average; {self.unique:.1%} are unique.",
             means.summary(),
