@@ -15,6 +15,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import datassay as da
@@ -333,6 +334,19 @@ def test_data_that_is_not_there_is_exit_code_3(run, files, command):
         code, out, err = run(*command.split(), *no_data(command), *more)
         assert (code, out) == (3, "")
         assert "nowhere" in one_line(err)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
+@ALL
+def test_a_file_of_garbage_is_exit_code_3_and_named(run, files, command, ending):
+    for at, file in enumerate(CALLS[command]):
+        if not Path(file).is_file():
+            continue
+        garbage = Path("garbage" + (ending if file.endswith(".csv") else Path(file).suffix))
+        garbage.write_bytes(np.random.default_rng(0).bytes(5000))
+        code, out, err = run(*command.split(), *CALLS[command][:at], str(garbage), *CALLS[command][at + 1 :])
+        assert (code, out) == (3, ""), err
+        assert garbage.name in one_line(err)
 
 
 def test_a_report_that_answers_nothing_is_exit_code_3_and_no_page(run, files):

@@ -177,9 +177,7 @@ def _wanted(path: Path, source: str, columns: Sequence[str] | None, more: Sequen
         return None
     present = column_names(path)
     if path.name.lower().endswith(PARQUET_ENDINGS):
-        import pyarrow.parquet as pq
-
-        stored = (pq.read_schema(path).pandas_metadata or {}).get("index_columns", [])
+        stored = (_parquet_schema(path).pandas_metadata or {}).get("index_columns", [])
         more = (*more, *(name for name in stored if isinstance(name, str)))
     return _chosen(present, source, columns, more)
 
@@ -392,9 +390,8 @@ def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
     present, categories = column_names(path), list[str]()
     if path.name.lower().endswith(PARQUET_ENDINGS):
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        schema = pq.read_schema(path)
+        schema = _parquet_schema(path)
         stored = (schema.pandas_metadata or {}).get("index_columns", [])
         present = [name for name in present if name not in stored and not STORED_INDEX.fullmatch(name)]
         categories = [name for name in present if pa.types.is_dictionary(schema.field(name).type)]
@@ -447,10 +444,19 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     file = Path(path)
     _check_file(file)
     if file.name.lower().endswith(PARQUET_ENDINGS):
-        import pyarrow.parquet as pq
-
-        return list(pq.read_schema(file).names)
+        return list(_parquet_schema(file).names)
     return _csv_header(file)[1]
+
+
+def _parquet_schema(path: Path) -> "pa.Schema":
+    """The columns of a Parquet file and their types."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
 
 
 def _check_file(path: Path) -> None:
