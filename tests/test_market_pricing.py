@@ -240,7 +240,28 @@ class TestNumberOfRecords:
             bought = prices.buy(target)
             best = oracle.cheapest_cover(worth.tolist(), prices.values.tolist(), target)
             assert bought.proven
-            assert bought.bound <= math.fsum(prices.values[list(best)]) * (1 + 1e-15)
+            assert bought.bound <= math.fsum(prices.values[list(best)])
+
+    @pytest.mark.parametrize(
+        ("worth", "theta", "gamma", "target"),
+        [
+            ([1 + units * 2.0**-50 for units in (0, 0, 2, 3, 3, 2, 0, 0, 2)], 1.000001, 1e9, 6 + 2.0**-47),
+            ([units / 7 for units in (4, 5, 9, 14, 5, 9)], 1.0, 0.5, 18 / 7),
+            ([units / 7 for units in (1, 2, 5, 2, 18, 2, 4, 4, 11)], 1.0, 1e9, 23 / 7),
+            ([1e12, 1e-6, 2e-6, 3.0], 0.5, 1.0, 1e12 + 3e-6),
+        ],
+    )
+    def test_a_bound_is_below_every_cover_where_all_but_rounding_is_equal(self, worth, theta, gamma, target):
+        prices = da.price(worth, theta, gamma)
+        bought = prices.buy(target)
+        best = math.fsum(prices.values[list(oracle.cheapest_cover(worth, prices.values.tolist(), target))])
+        assert best * (1 - 1e-9) <= bought.relaxed_cost <= bought.bound <= best
+        assert bought.proven
+
+    def test_the_cover_is_no_dearer_than_the_greedy_one_to_the_last_digit(self):
+        worth = [units / 1000 for units in (3, 6, 14, 1, 7, 1, 15, 10, 12)]
+        bought = da.price(worth, 2.0, 0.0).buy(0.0285)
+        assert bought.cost <= bought.greedy_cost
 
     @settings(max_examples=100, deadline=None)
     @given(
