@@ -28,7 +28,8 @@ def test_gini_is_half_the_mean_difference(amounts):
 
 def test_gini_of_nothing_and_of_nonsense():
     assert gini([0, 0, 0]) == 0
-    for bad in ([], [-1, 2], [math.nan]):
+    assert gini([1e308, 1e308, 1e308, 0]) == 0.25
+    for bad in ([], [-1, 2], [math.nan], ["1", "2"], ["a"], [1j], [[1], [1, 2]]):
         with pytest.raises(InputError, match="amounts"):
             gini(bad)
 
@@ -416,6 +417,12 @@ def test_plots():
         (lambda: da.price([0.1, math.nan], ids=["x", "y"]), "value of record y is nan"),
         (lambda: da.price([[0.1]]), "one number a record"),
         (lambda: da.price(["a"]), "one number a record"),
+        (lambda: da.price(["0.5", "0.3"]), "one number a record"),
+        (lambda: da.price(np.array(["2026-01-01"], "M8[D]")), "one number a record"),
+        (lambda: da.price([0.5, 1j]), "one number a record"),
+        (lambda: da.price([10**400]), "one number a record"),
+        (lambda: da.price([0.1, None], ids=["x", "y"]), "value of record y is nan"),
+        (lambda: da.price(np.ma.masked_array([0.5, 0.3], [False, True])), "one number a record"),
         (lambda: da.price([0.1], ids=[1, 2]), "ids has 2 entries for 1"),
         (lambda: da.price([1e300], theta=3), "not finite"),
         (lambda: da.price([1e308], theta=1), "not finite"),

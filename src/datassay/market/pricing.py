@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +53,14 @@ def gini(amounts: ArrayLike) -> float:
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)
     """
-    given = np.sort(np.asarray(amounts, np.float64).ravel())
-    if len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
+    given = _numbers(amounts)
+    given = None if given is None else np.sort(given.ravel())
+    if given is None or len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
         raise InputError("amounts must be one or more finite numbers, none of them negative")
-    n, total = len(given), given.sum()
-    if total == 0:
+    if given[-1] == 0:
         return 0.0
+    given = np.ldexp(given, -np.frexp(given[-1])[1])  # exact, and sums of the largest numbers can be written down
+    n, total = len(given), given.sum()
     return float(((2 * np.arange(1, n + 1) - n - 1) * given).sum() / (n * total))
 
 
@@ -408,6 +411,19 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
     return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
 
 
+def _numbers(given: object) -> Floats | None:
+    """Real numbers as they are; None for text, dates, complex numbers, and what numpy cannot make an array of."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        return None
+    try:
+        numbers = np.asarray(given)
+        if numbers.dtype == object and not all(value is None or isinstance(value, Real) for value in numbers.flat):
+            return None
+        return numbers.astype(np.float64) if numbers.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _worth(
     values: object, ids: object | None
 ) -> tuple[Floats, NDArray[np.generic], str, Mapping[str, Parameter], tuple[str, ...]]:
@@ -421,10 +437,10 @@ def _worth(
         worth, names = values.values, values.ids
         method, parameters, notes = values.method, values.parameters, values.notes
     else:
-        try:
-            worth = np.asarray(values, np.float64)
-        except (TypeError, ValueError):
-            raise InputError("values must be a result of a value method, or one number a record") from None
+        found = _numbers(values)
+        if found is None:
+            raise InputError("values must be a result of a value method, or one number a record")
+        worth = found
         method, parameters, notes = "given", {}, ()
         if worth.ndim != 1:
             raise InputError(f"values must be one number a record; got shape {worth.shape}")
