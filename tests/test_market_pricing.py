@@ -430,6 +430,7 @@ def test_plots():
         (lambda: da.search_prices([-1.0], share=0.5), "nothing is for sale"),
         (lambda: da.search_prices([1.0], share=0.5, markups=[1.0], gammas=[1.0]), "not both"),
         (lambda: da.search_prices([1.0], share=0.5, thetas=2.0), "thetas must be a list"),
+        (lambda: da.search_prices([1.0], share=0.5, thetas=[[1.0], 2.0]), "thetas must be a list"),
         (lambda: da.price([0.5, 0.2]).buy(0.8), "out of reach: the 2 records for sale are worth 0.7 together"),
         (lambda: da.price([-0.5]).buy(0.8), "nothing is for sale"),
         (lambda: da.price([0.5]).buy(), "name one of target"),

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +52,7 @@ def gini(amounts: ArrayLike) -> float:
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)
     """
-    given = _numbers(amounts)
+    given = _checks.real_numbers(amounts)
     given = None if given is None else np.sort(given.ravel())
     if given is None or len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
         raise InputError("amounts must be one or more finite numbers, none of them negative")
@@ -411,19 +410,6 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
     return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
 
 
-def _numbers(given: object) -> Floats | None:
-    """Real numbers as they are; None for text, dates, complex numbers, and what numpy cannot make an array of."""
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        return None
-    try:
-        numbers = np.asarray(given)
-        if numbers.dtype == object and not all(value is None or isinstance(value, Real) for value in numbers.flat):
-            return None
-        return numbers.astype(np.float64) if numbers.dtype.kind in "biufO" else None
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
 def _worth(
     values: object, ids: object | None
 ) -> tuple[Floats, NDArray[np.generic], str, Mapping[str, Parameter], tuple[str, ...]]:
@@ -437,7 +423,7 @@ def _worth(
         worth, names = values.values, values.ids
         method, parameters, notes = values.method, values.parameters, values.notes
     else:
-        found = _numbers(values)
+        found = _checks.real_numbers(values)
         if found is None:
             raise InputError("values must be a result of a value method, or one number a record")
         worth = found
@@ -676,7 +662,7 @@ def search_prices(
     sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
     for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
         _checks.not_one_string(name, given, "numbers")
-        if np.ndim(given) != 1 or not len(given):  # type: ignore[arg-type]
+        if not _checks.is_list_of_numbers(given):
             raise UsageError(f"{name} must be a list of numbers, got {given!r}")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)
