@@ -429,7 +429,7 @@ def _ask_scipy(market: Market, side: _Side, bought: Rows, doubt: Rows, known: Ro
         ],
         integrality=np.ones(len(doubt)),
         bounds=Bounds(0, 1),
-        # Presolving, it may find covers that are none, and then says so on standard output.
+        # Presolving, it often finds covers that are none, and then says so on standard output; else it does so rarely.
         options={"mip_rel_gap": 0.0, "node_limit": BRANCHES, "presolve": False},
     )
     if found.status == 2:  # those in doubt hold none: the best known is no worse than any of this side
