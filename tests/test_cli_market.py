@@ -1,6 +1,8 @@
 """``datassay market``."""
 
+import json
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -49,6 +51,31 @@ def test_prices_and_what_they_buy(files):
     search = run("price", "values.parquet", "--search", "--share", "0.5", "--thetas", "0.5,2", "-o", "s.csv")
     assert "Highest revenue" in search.output
     assert len((files / "s.csv").read_text().splitlines()) == 9
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_nothing_but_the_answer_is_printed(files, capfd, monkeypatch, search):
+    """scipy's solver has lines of its own, printed beneath Python: they are in nobody's JSON."""
+    import ctypes
+
+    from datassay.market import Prices
+
+    honest = Prices.buy
+
+    def buy(self, *arguments, **named):
+        ctypes.CDLL(None).printf(b"HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();\n")
+        return honest(self, *arguments, **named)
+
+    monkeypatch.setattr(Prices, "buy", buy)
+    da.knn_shapley(da.read_table("people.csv", label="income", id="id")).save("values.parquet")
+    arguments = ["--search", "--thetas", "1"] if search else []
+    monkeypatch.setattr(
+        sys, "argv", ["datassay", "market", "price", "values.parquet", "--share", "0.5", "--json", *arguments]
+    )
+    with suppress(SystemExit):
+        main()
+    ctypes.CDLL(None).fflush(None)
+    assert "cost" in " ".join(json.loads(capfd.readouterr().out)["facts"])
 
 
 def test_a_rehearsal(files):

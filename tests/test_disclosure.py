@@ -99,6 +99,9 @@ class TestMovingNeighbours:
                 model.move(i, np.array(point))
             with pytest.raises(InputError, match="i must be|finite numbers"):
                 model.receive(i, np.array(point), 1)
+        for text in (["1"], ["a"], [1j]):
+            with pytest.raises(InputError, match="a point must be 1 finite numbers"):
+                model.move(0, text)
         for codes in ([0], [0, 2], [0.5, 1.0]):
             with pytest.raises(InputError, match="codes must"):
                 MovingNeighbours(2, np.array(codes), np.ones((3, 1)), np.array([0, 1, 0]), 2, k=1)
@@ -510,6 +513,8 @@ class TestForReal:
             ([[math.nan]], None, "points has the value nan at row 0"),
             ([[0.1]], np.arange(2), "ids has 2 entries for 1 records"),
             ([[0.1, 0.2]], None, "points must have 1 features"),
+            ([["0.1"]], None, "points must hold numbers"),
+            ([[0.1], [0.2]], [7, 7], "ids has duplicates: 7"),
         ):
             with pytest.raises(InputError, match=message):
                 DataOwner(points, NoisyRecords([0.0], [1.0], 1.0), 2, ids=ids)
@@ -823,6 +828,11 @@ class TestMechanism:
             (([0.0], [1.0], 0.0), "epsilon must be a finite number above 0"),
             (([0.0], [1.0], [1.0, 1.0]), "one for each of 1 features"),
             (([0.0, 0.0], [1.0, 1.0], [1.0, -1.0]), "that of feature 1 is -1"),
+            ((["0"], [1.0], 1.0), "bounds must be numbers"),
+            (([[0.0], [1.0, 2.0]], [1.0], 1.0), "bounds must be numbers"),
+            (([0.0], [1.0], ["1"]), "epsilon must be one number, or one for each feature"),
+            (([0.0], [1.0], np.array([1], "m8[D]")), "epsilon must be one number, or one for each feature"),
+            (([0.0], [1.0], [10**400]), "epsilon must be one number, or one for each feature"),
         ],
     )
     def test_bad_bounds(self, arguments, message):
@@ -867,6 +877,8 @@ class TestResult:
             self.game.score(X, y[:5])
         with pytest.raises(InputError, match="X has 2 features"):
             self.game.score(X[:, :2], y)
+        with pytest.raises(InputError, match="labels of the game and y are of different types: 1 and '1.0'"):
+            self.game.score(X, [f"{label}.0" for label in np.ones_like(y)])
         with pytest.raises(InputError, match="plain numbers"):
             self.game.score(da.load_dataset("census"))
 
@@ -911,6 +923,9 @@ class TestResult:
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"epsilon": [1.0, 2.0]}, "one for each of 3 features"),
         ({"epsilon": ["a", "b", "c"]}, "epsilon must be one number, or one for each feature; got"),
+        ({"epsilon": ["1", "2", "3"]}, "epsilon must be one number, or one for each feature; got"),
+        ({"bounds": ("0", "1")}, "each a number or 3 numbers; got"),
+        ({"bounds": (0, 10**400)}, "each a number or 3 numbers; got"),
         ({"epsilon": 1e308}, "epsilon is too large: over 3 features it adds up to more than can be written down"),
         ({"epsilon": 5e307}, "epsilon is too large: t_max=50 queries would cost more than can be written down"),
         ({"t_max": 10**300}, "t_max must be a whole number at most 1,000,000,000,000"),
@@ -951,6 +966,7 @@ def test_bad_data_is_named():
         ((X, y, X_val[:, :2], y_val), "X has 3 features and X_val has 2"),
         ((X, y[:-1], X_val, y_val), "y has 59 labels for 60 rows"),
         ((X[:0], y[:0], X_val, y_val), "X has no rows"),
+        ((X[:, :0], y, X_val[:, :0], y_val), "X has no features"),
         ((np.full_like(X, np.nan), y, X_val, y_val), "nan"),
     ):
         with pytest.raises(InputError, match=message):
@@ -1035,6 +1051,8 @@ class TestLeakage:
             da.disclosure_leakage(X[:5], y[:5], game)
         with pytest.raises(InputError, match="labels of the records in the game"):
             da.disclosure_leakage(X, 1 - y, da.disclosure_game(*made(), "random", 1.0, 1, 1.0, bounds=(0, 1), seed=0))
+        with pytest.raises(InputError, match="targets must be a whole number"):
+            da.disclosure_leakage(X, y, da.disclosure_game(*made(), "random", 1.0, 1, 1.0, seed=0), targets="all")
         with pytest.raises(InputError, match="attacker must be"):
             da.disclosure_leakage(X, y, game, attacker="anybody")
         with pytest.raises(InputError, match="use lira"):
@@ -1120,6 +1138,11 @@ class TestEquilibrium:
         assert found.solution() is None
         assert "No setting reaches the target" in found.summary()
         assert np.isnan(found.table("budget")[2]).all()
+        for chance in (0, -1, 1.5, math.nan, "always"):  # in no part of the games, it would be reached by all
+            with pytest.raises(InputError, match="chance must be a finite number above 0 and at most 1"):
+                found.solution(chance)
+        with pytest.raises(InputError, match="epsilon must be a finite number"):
+            found.table("gini", "0.1")
 
     def test_it_goes_on_where_it_was_stopped(self, tmp_path):
         diary = tmp_path / "games.jsonl"
@@ -1230,6 +1253,8 @@ class TestEquilibrium:
             ({"t_maxes": 3}, "t_maxes must be a list of different"),
             ({"repeats": 0}, "repeats must be"),
             ({"epsilons": "1"}, "epsilons must be a list"),
+            ({"epsilons": [[1.0], 2.0]}, "epsilons must be a list of different"),
+            ({"explorations": [{}]}, "explorations must be a list of different"),
             ({"epsilons": [1e308]}, "epsilon is too large: over 4 features"),
             ({"epsilons": [1.0, 1e-100], "bounds": (0, 1e80)}, "epsilon is too small for such bounds"),
             ({"t_maxes": [10**20]}, "t_maxes must be a whole number between 1 and"),

@@ -28,7 +28,8 @@ def test_gini_is_half_the_mean_difference(amounts):
 
 def test_gini_of_nothing_and_of_nonsense():
     assert gini([0, 0, 0]) == 0
-    for bad in ([], [-1, 2], [math.nan]):
+    assert gini([1e308, 1e308, 1e308, 0]) == 0.25
+    for bad in ([], [-1, 2], [math.nan], ["1", "2"], ["a"], [1j], [[1], [1, 2]]):
         with pytest.raises(InputError, match="amounts"):
             gini(bad)
 
@@ -240,7 +241,28 @@ class TestNumberOfRecords:
             bought = prices.buy(target)
             best = oracle.cheapest_cover(worth.tolist(), prices.values.tolist(), target)
             assert bought.proven
-            assert bought.bound <= math.fsum(prices.values[list(best)]) * (1 + 1e-15)
+            assert bought.bound <= math.fsum(prices.values[list(best)])
+
+    @pytest.mark.parametrize(
+        ("worth", "theta", "gamma", "target"),
+        [
+            ([1 + units * 2.0**-50 for units in (0, 0, 2, 3, 3, 2, 0, 0, 2)], 1.000001, 1e9, 6 + 2.0**-47),
+            ([units / 7 for units in (4, 5, 9, 14, 5, 9)], 1.0, 0.5, 18 / 7),
+            ([units / 7 for units in (1, 2, 5, 2, 18, 2, 4, 4, 11)], 1.0, 1e9, 23 / 7),
+            ([1e12, 1e-6, 2e-6, 3.0], 0.5, 1.0, 1e12 + 3e-6),
+        ],
+    )
+    def test_a_bound_is_below_every_cover_where_all_but_rounding_is_equal(self, worth, theta, gamma, target):
+        prices = da.price(worth, theta, gamma)
+        bought = prices.buy(target)
+        best = math.fsum(prices.values[list(oracle.cheapest_cover(worth, prices.values.tolist(), target))])
+        assert best * (1 - 1e-9) <= bought.relaxed_cost <= bought.bound <= best
+        assert bought.proven
+
+    def test_the_cover_is_no_dearer_than_the_greedy_one_to_the_last_digit(self):
+        worth = [units / 1000 for units in (3, 6, 14, 1, 7, 1, 15, 10, 12)]
+        bought = da.price(worth, 2.0, 0.0).buy(0.0285)
+        assert bought.cost <= bought.greedy_cost
 
     @settings(max_examples=100, deadline=None)
     @given(
@@ -395,6 +417,12 @@ def test_plots():
         (lambda: da.price([0.1, math.nan], ids=["x", "y"]), "value of record y is nan"),
         (lambda: da.price([[0.1]]), "one number a record"),
         (lambda: da.price(["a"]), "one number a record"),
+        (lambda: da.price(["0.5", "0.3"]), "one number a record"),
+        (lambda: da.price(np.array(["2026-01-01"], "M8[D]")), "one number a record"),
+        (lambda: da.price([0.5, 1j]), "one number a record"),
+        (lambda: da.price([10**400]), "one number a record"),
+        (lambda: da.price([0.1, None], ids=["x", "y"]), "value of record y is nan"),
+        (lambda: da.price(np.ma.masked_array([0.5, 0.3], [False, True])), "one number a record"),
         (lambda: da.price([0.1], ids=[1, 2]), "ids has 2 entries for 1"),
         (lambda: da.price([1e300], theta=3), "not finite"),
         (lambda: da.price([1e308], theta=1), "not finite"),
@@ -402,6 +430,7 @@ def test_plots():
         (lambda: da.search_prices([-1.0], share=0.5), "nothing is for sale"),
         (lambda: da.search_prices([1.0], share=0.5, markups=[1.0], gammas=[1.0]), "not both"),
         (lambda: da.search_prices([1.0], share=0.5, thetas=2.0), "thetas must be a list"),
+        (lambda: da.search_prices([1.0], share=0.5, thetas=[[1.0], 2.0]), "thetas must be a list"),
         (lambda: da.price([0.5, 0.2]).buy(0.8), "out of reach: the 2 records for sale are worth 0.7 together"),
         (lambda: da.price([-0.5]).buy(0.8), "nothing is for sale"),
         (lambda: da.price([0.5]).buy(), "name one of target"),

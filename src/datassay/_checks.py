@@ -4,6 +4,7 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,25 @@ def not_one_string(name: str, value: object, what: str = "column names") -> None
     if isinstance(value, str):
         of = f" of {what}" if what else ""
         raise UsageError(f"{name} must be a list{of}, got the single string {value!r}")
+
+
+def real_numbers(given: object) -> NDArray[np.float64] | None:
+    """Real numbers as they are; None for text, dates, complex numbers, and what numpy cannot make an array of."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        return None
+    try:
+        numbers = np.asarray(given)
+        if numbers.dtype == object and not all(value is None or isinstance(value, Real) for value in numbers.flat):
+            return None
+        return numbers.astype(np.float64) if numbers.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def is_list_of_numbers(given: object) -> bool:
+    """Whether these are one or more numbers, one after the other."""
+    numbers = real_numbers(given)
+    return numbers is not None and numbers.ndim == 1 and len(numbers) > 0
 
 
 def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:

@@ -28,6 +28,7 @@ from datassay.cli.options import (
     complete_data,
     conclude,
     draw,
+    nothing_printed,
     number_list,
     open_ledger,
     public_tables,
@@ -194,16 +195,18 @@ def price(
         raise UsageError("--bought needs what the consumer wants: --target or --share")
     result: Any
     if search:
-        result = da.search_prices(
-            worth, target, share=share, thetas=number_list("--thetas", thetas or "0,0.5,1,1.5,2,3"),
-            markups=number_list("--markups", markups or "0,0.5,1,2"), budget=budget, progress=shows_progress(quiet),
-        )  # fmt: skip
+        with nothing_printed():
+            result = da.search_prices(
+                worth, target, share=share, thetas=number_list("--thetas", thetas or "0,0.5,1,1.5,2,3"),
+                markups=number_list("--markups", markups or "0,0.5,1,2"), budget=budget, progress=shows_progress(quiet),
+            )  # fmt: skip
         told, facts = [result.summary()], result.facts()
     else:
         result = da.price(worth, 2.0 if theta is None else theta, 1.0 if gamma is None else gamma)
         told, facts = [result.summary()], result.facts()
         if target is not None or share is not None:
-            purchase = result.buy(target, share=share)
+            with nothing_printed():
+                purchase = result.buy(target, share=share)
             told.append(purchase.summary())
             facts |= purchase.facts()
             if bought is not None:

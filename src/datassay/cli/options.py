@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -411,6 +411,31 @@ def reading_options(ignore: str, categorical: str, text: Text, missing: Missing,
         "missing": missing.value,
         "scale": scale.value,
     }
+
+
+@contextmanager
+def nothing_printed() -> Iterator[None]:
+    """Keep standard output for what the command says: scipy's solver (HiGHS) prints there whatever it was told.
+
+    It does so beneath Python, hence the file descriptors.
+    """
+    import ctypes
+
+    try:
+        sys.stdout.flush()
+        kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    except (OSError, ValueError):  # it is closed
+        yield
+        return
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        with suppress(Exception):  # what C still holds back would come out later
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def draw(plot: "Callable[[Axes], Axes]", path: Path | None, width: float = 7, height: float = 4) -> None:

@@ -20,6 +20,7 @@ from datassay.cli.options import (
     check_jobs,
     column_list,
     conclude,
+    nothing_printed,
     refuse_inputs,
     shows_progress,
 )
@@ -92,29 +93,30 @@ def report(
     beside = output.with_suffix(".json")
     refuse_inputs([output, beside], [data, None if validation is None else str(validation)])
     check_jobs(jobs)
-    made = da.report(
-        data,
-        label,
-        id=id,
-        ignore=column_list(ignore),
-        categorical=column_list(categorical),
-        validation=validation,
-        quasi_identifiers=column_list(quasi_identifiers) or None,
-        epsilon=epsilon,
-        delta=delta,
-        strategies=column_list(strategies) or None,
-        truth=truth,
-        k=k,
-        balance=balance,
-        sections=column_list(sections) or None,
-        show_rows=show_rows,
-        quick=quick,
-        most=most,
-        seed=seed,
-        n_jobs=jobs,
-        memory=memory * 2**20,
-        progress=shows_progress(quiet),
-    )
+    with nothing_printed():
+        made = da.report(
+            data,
+            label,
+            id=id,
+            ignore=column_list(ignore),
+            categorical=column_list(categorical),
+            validation=validation,
+            quasi_identifiers=column_list(quasi_identifiers) or None,
+            epsilon=epsilon,
+            delta=delta,
+            strategies=column_list(strategies) or None,
+            truth=truth,
+            k=k,
+            balance=balance,
+            sections=column_list(sections) or None,
+            show_rows=show_rows,
+            quick=quick,
+            most=most,
+            seed=seed,
+            n_jobs=jobs,
+            memory=memory * 2**20,
+            progress=shows_progress(quiet),
+        )
     if all(section.left_out for section in made.sections):
         why = dict.fromkeys(section.left_out.rstrip(".") for section in made.sections)
         raise InputError(f"no question about {made.name} could be answered, and no page is written. {'; '.join(why)}")

@@ -116,7 +116,9 @@ def _cheapest(market: Market) -> Cover:
     first = market.first(market.rows)
     part = first[-1]
     rest = max(0.0, target - math.fsum(worth[first[:-1]]))
-    relaxed = min(found, math.fsum(cost[first[:-1]]) + float(rest / worth[part] * cost[part]))
+    relaxed = math.fsum(cost[first[:-1]]) + float(rest / worth[part] * cost[part])
+    rounding = 8 * EPS * (relaxed + float(target / worth[part] * cost[part]))  # of this sum, and of what covers reach
+    relaxed = max(0.0, min(found, relaxed - rounding))
     return Cover(chosen, greedy, relaxed, min(found, max(bound, relaxed)))
 
 
@@ -203,7 +205,7 @@ def _search_core(market: Market, known: Rows, states: int) -> tuple[Rows, bool]:
     chosen = out[(np.arange(len(out)) >= b) ^ flips] if better else known
     if not market.covers(chosen):  # beyond thirty digits
         return known, False
-    return chosen, bool(proven)
+    return market.cheaper(known, chosen), bool(proven)  # what the kernel saves is rounded, what covers cost is not
 
 
 def _swapped(market: Market, cover: Rows) -> Rows:
@@ -427,7 +429,7 @@ def _ask_scipy(market: Market, side: _Side, bought: Rows, doubt: Rows, known: Ro
         ],
         integrality=np.ones(len(doubt)),
         bounds=Bounds(0, 1),
-        # Presolving, it may find covers that are none, and then says so on standard output.
+        # Presolving, it often finds covers that are none, and then says so on standard output; else it does so rarely.
         options={"mip_rel_gap": 0.0, "node_limit": BRANCHES, "presolve": False},
     )
     if found.status == 2:  # those in doubt hold none: the best known is no worse than any of this side

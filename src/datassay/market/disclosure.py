@@ -202,6 +202,11 @@ class Disclosure:
         points, labels = np.asarray(as_floats("X", X), np.float64), as_labels("y", y)
         if len(points) != len(labels):
             raise InputError(f"y has {len(labels)} labels for the {len(points)} rows of X")
+        if len(labels) and (labels.dtype.kind == "U") != (self.labels.dtype.kind == "U"):
+            raise InputError(
+                f"the labels of the game and y are of different types: {self.labels[0].item()!r} and "
+                f"{labels[0].item()!r}; make them both strings or both whole numbers"
+            )
         if points.shape[1] != self.centres.shape[1]:
             raise InputError(f"X has {points.shape[1]} features and the records have {self.centres.shape[1]}")
         return points, labels
@@ -653,6 +658,8 @@ class Stage:
         points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
         if not len(points) or not len(points_val):
             raise InputError(f"{'X_val' if len(points) else 'X'} has no rows")
+        if points.shape[1] == 0:
+            raise InputError("X has no features; there is nothing to disclose")
         if points.shape[1] != points_val.shape[1]:
             raise InputError(f"X has {points.shape[1]} features and X_val has {points_val.shape[1]}")
         for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
@@ -749,12 +756,14 @@ def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats,
         of = points if bounds == "data" else points_val
         return of.min(axis=0), of.max(axis=0)
     try:
-        low, high = bounds
-        return tuple(np.broadcast_to(np.asarray(b, np.float64), (d,)).copy() for b in (low, high))  # type: ignore[return-value]
+        low, high = (_checks.real_numbers(bound) for bound in bounds)
+        if low is not None and high is not None:
+            return np.broadcast_to(low, (d,)).copy(), np.broadcast_to(high, (d,)).copy()
     except (TypeError, ValueError):
-        raise UsageError(
-            f'bounds must be "validation", "data" or (low, high), each a number or {d} numbers; got {bounds!r}'
-        ) from None
+        pass
+    raise UsageError(
+        f'bounds must be "validation", "data" or (low, high), each a number or {d} numbers; got {bounds!r}'
+    )
 
 
 def told_bounds(bounds: Bounds) -> str:

@@ -113,6 +113,7 @@ class Equilibrium:
 
     def _one(self, epsilon: float | None) -> float:
         known = np.unique(self.epsilon)
+        epsilon = None if epsilon is None else _checks.number("epsilon", epsilon, above=0)
         if epsilon is None:
             if len(known) > 1:
                 raise UsageError(f"name one epsilon of {', '.join(f'{one:g}' for one in known)}")
@@ -127,6 +128,7 @@ class Equilibrium:
         Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none. What is
         spent in vain counts too.
         """
+        chance = _checks.number("chance", chance, above=0, at_most=1)
         here = (self.epsilon == epsilon) & (self.t_max == t_max)
         options = []
         for c in np.unique(self.exploration[here]):
@@ -315,7 +317,7 @@ def search_equilibrium(
     """
     for name, given in (("epsilons", epsilons), ("t_maxes", t_maxes), ("explorations", explorations)):
         _checks.not_one_string(name, given, "numbers")
-        if np.ndim(given) != 1 or not len(given) or len(set(given)) < len(given):
+        if not _checks.is_list_of_numbers(given) or len(set(given)) < len(given):
             raise UsageError(f"{name} must be a list of different numbers, got {given!r}")
     cells: list[Cell] = [
         (

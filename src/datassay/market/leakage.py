@@ -146,7 +146,7 @@ def disclosure_leakage(
     if not np.array_equal(labels, game.labels):
         raise InputError("y must be the labels of the records in the game, one for each")
     if targets is not None:
-        targets = min(targets, len(rows))
+        targets = min(_checks.integer("targets", targets, at_least=2), len(rows))
     shadows = _checks.integer("shadows", shadows, at_least=2)
     own = None
     if attacker == "outsider":

@@ -132,8 +132,8 @@ class MovingNeighbours:
     def _check(self, i: int, point: Floats) -> tuple[int, Floats]:
         n, d = self.state.centres.shape
         i = _checks.integer("i", i, at_least=0, at_most=n - 1)
-        given = np.asarray(point, np.float64)
-        if given.shape != (d,) or not np.isfinite(given).all():
+        given = _checks.real_numbers(point)
+        if given is None or given.shape != (d,) or not np.isfinite(given).all():
             raise InputError(f"a point must be {d} finite numbers, got {point!r}")
         return i, given
 

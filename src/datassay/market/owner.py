@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay.data import as_ids
+from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
 from datassay.results import frozen
 
@@ -77,15 +79,13 @@ class DataOwner:
         check_ledger(ledger)
         self.mechanism = mechanism
         self.t_max = _checks.integer("t_max", t_max, at_least=0)
-        given = np.asarray(points, np.float64)
-        if given.ndim != 2 or given.shape[1] != len(mechanism.low):
+        given = np.asarray(as_floats("points", points), np.float64)
+        if given.shape[1] != len(mechanism.low):
             raise InputError(f"points must have {len(mechanism.low)} features, as the bounds have; got {given.shape}")
-        if not np.isfinite(given).all():
-            row, feature = np.argwhere(~np.isfinite(given))[0]
-            raise InputError(f"points has the value {given[row, feature]} at row {row}, feature {feature}")
         self.unit = mechanism.to_unit(given)
         self.clipped = int(((given < mechanism.low) | (given > mechanism.high)).sum())
-        self.ids = frozen(np.arange(len(given)) if ids is None else ids)  # a copy: accounts are kept by it
+        names = np.arange(len(given)) if ids is None else as_ids(np.asarray(ids), "ids")
+        self.ids = frozen(names)  # a copy: accounts are kept by it
         if self.ids.shape != (len(given),):
             raise InputError(f"ids has {len(self.ids)} entries for {len(given)} records")
         self._lock, self._closed = Lock(), False

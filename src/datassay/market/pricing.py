@@ -52,12 +52,14 @@ def gini(amounts: ArrayLike) -> float:
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)
     """
-    given = np.sort(np.asarray(amounts, np.float64).ravel())
-    if len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
+    given = _checks.real_numbers(amounts)
+    given = None if given is None else np.sort(given.ravel())
+    if given is None or len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
         raise InputError("amounts must be one or more finite numbers, none of them negative")
-    n, total = len(given), given.sum()
-    if total == 0:
+    if given[-1] == 0:
         return 0.0
+    given = np.ldexp(given, -np.frexp(given[-1])[1])  # exact, and sums of the largest numbers can be written down
+    n, total = len(given), given.sum()
     return float(((2 * np.arange(1, n + 1) - n - 1) * given).sum() / (n * total))
 
 
@@ -421,10 +423,10 @@ def _worth(
         worth, names = values.values, values.ids
         method, parameters, notes = values.method, values.parameters, values.notes
     else:
-        try:
-            worth = np.asarray(values, np.float64)
-        except (TypeError, ValueError):
-            raise InputError("values must be a result of a value method, or one number a record") from None
+        found = _checks.real_numbers(values)
+        if found is None:
+            raise InputError("values must be a result of a value method, or one number a record")
+        worth = found
         method, parameters, notes = "given", {}, ()
         if worth.ndim != 1:
             raise InputError(f"values must be one number a record; got shape {worth.shape}")
@@ -660,7 +662,7 @@ def search_prices(
     sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
     for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
         _checks.not_one_string(name, given, "numbers")
-        if np.ndim(given) != 1 or not len(given):  # type: ignore[arg-type]
+        if not _checks.is_list_of_numbers(given):
             raise UsageError(f"{name} must be a list of numbers, got {given!r}")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)

@@ -40,7 +40,13 @@ class NoisyRecords:
     epsilon: Floats
 
     def __init__(self, low: ArrayLike, high: ArrayLike, epsilon: ArrayLike) -> None:
-        low, high = (np.array(bound, np.float64, ndmin=1) for bound in (low, high))
+        ends = []
+        for bound in (low, high):
+            numbers = _checks.real_numbers(bound)
+            if numbers is None:
+                raise UsageError(f"bounds must be numbers, one low and one high a feature; got {bound!r}")
+            ends.append(np.array(numbers, ndmin=1))
+        low, high = ends
         if low.ndim != 1 or low.shape != high.shape or len(low) == 0:
             raise UsageError(f"bounds must be one low and one high a feature; got {low.shape} and {high.shape}")
         bad = ~(np.isfinite(low) & np.isfinite(high) & (low <= high))
@@ -58,10 +64,10 @@ class NoisyRecords:
         if np.ndim(epsilon) == 0:
             each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
         else:
-            try:
-                each = np.array(epsilon, np.float64)
-            except (TypeError, ValueError):
-                raise UsageError(f"epsilon must be one number, or one for each feature; got {epsilon!r}") from None
+            given = _checks.real_numbers(epsilon)
+            if given is None:
+                raise UsageError(f"epsilon must be one number, or one for each feature; got {epsilon!r}")
+            each = np.array(given)
             if each.shape != low.shape:
                 raise UsageError(
                     f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given"
