@@ -408,6 +408,36 @@ def test_row_groups_without_rows_and_labels_encoded_in_several_ways_do_no_harm(t
         same(getattr(da, name)(da.open_records(tmp_path, "y"), **run, **given), getattr(da, name)(X, y, **run, **given))
 
 
+def test_categories_that_no_row_has_do_no_harm(tmp_path):
+    rng = np.random.default_rng(14)
+    X, y = rng.normal(size=(60, 2)), rng.choice(["a", "b", "c"], 60)
+    for part, categories in enumerate((["unused", "c", "a", "b"], ["b", "a", "c"], ["a", "b", "none", "c"])):
+        own = frame_of(X[20 * part : 20 * part + 20], pd.Categorical(y[20 * part : 20 * part + 20], categories))
+        own.to_parquet(tmp_path / f"{part}.parquet", index=False)
+    records = da.open_records(tmp_path, "y")
+    assert records.classes.tolist() == ["a", "b", "c"]
+    assert records.class_sizes.tolist() == np.unique(y, return_counts=True)[1].tolist()
+    run = {"X_val": X[:5] + 0.1, "y_val": y[:5]}
+    same(da.knn_banzhaf(records, **run), da.knn_banzhaf(X, y, **run))
+
+
+def test_ids_of_other_types_are_put_together_exactly_or_refused(tmp_path):
+    def write_ids(*columns):
+        for part, ids in enumerate(columns):
+            table = pa.table({"x0": [1.0, 2.0], "y": ["a", "b"], "id": ids})
+            pq.write_table(table, tmp_path / f"{part}.parquet")
+        return da.open_records(tmp_path, "y", id="id").ids()
+
+    large = 2**60 + 1
+    assert write_ids(pa.array([1, large]), pa.array([5, large + 1], pa.uint64())).tolist() == [1, large, 5, large + 1]
+    with pytest.raises(da.InputError, match="signed numbers in some files and larger ones in others"):
+        write_ids(pa.array([1, 2]), pa.array([5, 2**63], pa.uint64()))
+    with pytest.raises(da.InputError, match="not of the same type"):
+        write_ids(pa.array([1, 2]), pa.array(["3", "4"]))
+    with pytest.raises(da.InputError, match=r"the id 'id' of 0\.parquet holds the type list"):
+        write_ids(pa.array([[1], [2]]), pa.array([[3], [4]]))
+
+
 def test_whole_numbers_that_floats_cannot_tell_apart_are_refused(tmp_path):
     write(tmp_path, pd.DataFrame({"x0": [2**60, 2**60 + 1], "y": [0, 1]}), [2])
     records = da.open_records(tmp_path, "y")

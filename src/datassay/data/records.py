@@ -139,14 +139,24 @@ class Records:
         """The id of every record: the id column, or 0, 1, 2, …"""
         if self.id is None:
             return np.arange(len(self))
+        import pyarrow as pa
+
         parts: list[NDArray[np.generic]] = []
         for file, row, batch in _batches(self.files, (self.id,), BATCH):
             column = batch.column(0)
+            if pa.types.is_nested(column.type):
+                raise InputError(
+                    f"the id {self.id!r} of {file.name} holds the type {column.type}; ids are one value each"
+                )
             _refuse_missing(column, f"the id {self.id!r}", file, row)
             parts.append(np.asarray(column.to_numpy(zero_copy_only=False)))
         kinds = {part.dtype.kind for part in parts}
-        if len(kinds) > 1 and not kinds <= set("iu"):
-            raise InputError(f"the id {self.id!r} holds numbers in some files and text in others")
+        if len(kinds) > 1:
+            if kinds != {"i", "u"}:
+                raise InputError(f"the id {self.id!r} is not of the same type in all files")
+            if max(int(part.max()) for part in parts) > np.iinfo(np.int64).max:
+                raise InputError(f"the id {self.id!r} holds signed numbers in some files and larger ones in others")
+            parts = [part.astype(np.int64) for part in parts]  # together they would become floats
         whole = np.concatenate(parts)
         return as_ids(whole.astype(np.str_) if whole.dtype.kind == "O" else whole, f"the id {self.id!r}")
 
@@ -279,10 +289,12 @@ def _label_values(
 
     _refuse_missing(column, f"the label {label!r}", file, row)
     encoded = pc.dictionary_encode(column)
-    values = encoded.dictionary.to_pylist()
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
     for at, value in enumerate(values):
         if isinstance(value, str) and value.endswith("\0"):
+    has = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # categories bring some that no row has
+    values = encoded.dictionary.filter(has).to_pylist()
+    codes = (np.cumsum(has) - 1)[codes]
             first = row + int((codes == at).argmax())
             raise InputError(
                 f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); a label must not "
@@ -457,8 +469,7 @@ def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.gener
     for file, row, batch in _batches(files, (label,), BATCH):
         names, codes = _label_values(batch.column(0), label, file, row)
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
-            if count:
-                counts[name] = counts.get(name, 0) + count
+            counts[name] = counts.get(name, 0) + count
     classes = np.unique(as_labels(f"the label {label!r}", list(counts)))
     return classes, np.array([counts[name] for name in classes.tolist()], np.int64)
 
