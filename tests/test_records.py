@@ -531,6 +531,35 @@ def test_a_file_that_changed_is_noticed(tmp_path):
         da.knn_banzhaf(records, X_val=np.ones((1, 2)), y_val=[0])
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        frame_of(np.full((1000, 2), 2.0), [0, 1] * 500),
+        frame_of(np.ones((1500, 2)), [0, 1] * 750),
+        frame_of(np.ones((1000, 2)), [0, 1] * 500).assign(x1="text"),
+    ],
+    ids=["numbers", "rows", "types"],
+)
+@pytest.mark.parametrize("during", [False, True])
+def test_a_file_that_is_written_again_is_noticed_whatever_it_holds_now(other, during, tmp_path, small_blocks):
+    """Before the first pass, or between two: they would not be of the same records."""
+    write(tmp_path, frame_of(np.ones((2000, 2)), [0, 1] * 1000), [1000, 1000])
+    records = da.open_records(tmp_path, "y")
+    rewritten = []
+
+    def progress(done, total):
+        if done >= 2000 and not rewritten:
+            rewritten.append(other.to_parquet(tmp_path / "part-001.parquet"))
+
+    if not during:
+        progress(2000, 2000)
+    with pytest.raises(da.InputError, match=r"part-001.parquet is not what it was"):
+        da.tknn_shapley(
+            records, X_val=np.ones((1600, 2)), y_val=[0] * 1600, tau=-0.5, memory=700_000, n_jobs=1, progress=progress
+        )
+    assert rewritten
+
+
 # ------------------------------------------------------------------------------------------------------- stop and resume
 
 

@@ -233,6 +233,8 @@ def _batches(
             continue
         row = 0
         try:
+            if not file.is_as_it_was():
+                raise _changed(file)
             with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened:
                 groups = range(opened.num_row_groups)
                 while groups and row + opened.metadata.row_group(groups[0]).num_rows <= first:
@@ -244,10 +246,10 @@ def _batches(
                         yield file, row + past, batch.slice(past).select(list(columns))
                     row += batch.num_rows
                 first = 0
+            if not file.is_as_it_was():  # written to while it was read
+                raise _changed(file)
         except (pa.ArrowException, OSError, KeyError) as error:
             raise unreadable(file.name, error) from None
-        if row != file.rows:
-            raise _changed(file)
 
 
 def _changed(file: ParquetFile) -> InputError:
@@ -290,11 +292,11 @@ def _label_values(
     _refuse_missing(column, f"the label {label!r}", file, row)
     encoded = pc.dictionary_encode(column)
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
-    for at, value in enumerate(values):
-        if isinstance(value, str) and value.endswith("\0"):
     has = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # categories bring some that no row has
     values = encoded.dictionary.filter(has).to_pylist()
     codes = (np.cumsum(has) - 1)[codes]
+    for at, value in enumerate(values):
+        if isinstance(value, str) and value.endswith("\0"):
             first = row + int((codes == at).argmax())
             raise InputError(
                 f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); a label must not "
