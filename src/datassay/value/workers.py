@@ -136,6 +136,10 @@ class UtilityCache:
                 f"{str(self._path)!r} cannot be written ({error}); what was kept there before is whole: make room, run "
                 "it again, and it goes on from there"
             ) from None
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{str(self._path)!r} is damaged ({error}): delete it, and what it held is done again"
+            ) from None
 
 
 def _key(members: Bools) -> bytes:
