@@ -278,6 +278,27 @@ def test_a_scheduler_that_is_lost_is_told_and_the_checkpoint_gone_on_from(own_sc
         PASSES["knn_shapley"](client=client)
 
 
+def test_workers_that_are_all_lost_for_good_are_told_and_the_checkpoint_gone_on_from(
+    own_scheduler, tmp_path, monkeypatch
+):
+    _, client = own_scheduler
+    [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()  # its nanny first, who would start it again
+    monkeypatch.setattr(_elsewhere, "PATIENCE", 1.0)
+
+    def progress(done, total):
+        progress.calls += 1
+        if progress.calls == 5:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+
+    progress.calls = 0
+    with pytest.raises(
+        da.UnavailableError, match=r"all Dask workers died, and within 1 seconds none.*[1-9]\d* of 38 blocks are kept"
+    ):
+        PASSES["knn_shapley"](client=client, checkpoint=tmp_path / "kept", progress=progress)
+    assert bits(PASSES["knn_shapley"](checkpoint=tmp_path / "kept")) == reference("knn_shapley")
+
+
 def test_semivalues_tell_of_a_lost_scheduler_too(own_scheduler, tmp_path):
     scheduler, client = own_scheduler
 

@@ -496,7 +496,14 @@ class Cluster:
                 "memory, or give workers more"
             )
         self._futures.clear()
-        threads_of(self._client)
+        try:
+            threads_of(self._client)
+        except LostError:
+            raise
+        except UnavailableError:
+            raise WorkerLostError(
+                f"all Dask workers died, and within {PATIENCE:g} seconds none came back to {_address(self._client)}"
+            ) from None
         self._ship()
 
     def close(self, at_once: bool) -> None:
