@@ -329,6 +329,20 @@ def test_a_disk_that_is_really_full_is_told_too(name, tmp_path, eager):
         subprocess.run(["umount", str(tmp_path)], check=True)
 
 
+def test_scores_that_cannot_be_opened_are_nothing_about_the_data_unless_they_are_something_else(tmp_path):
+    kept = tmp_path / "kept"
+    COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    (kept / "utilities.sqlite").unlink()
+    (kept / "utilities.sqlite").mkdir()  # which nobody can open either
+    with pytest.raises(da.UnavailableError, match=r"utilities\.sqlite' cannot be used as a cache of utilities"):
+        COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    (kept / "utilities.sqlite").rmdir()
+    (kept / "utilities.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(da.InputError, match="cannot be used as a cache of utilities") as told:
+        COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    assert not isinstance(told.value, da.UnavailableError)
+
+
 KILLED = """
     import os, random, signal, sqlite3, sys, time
     from pathlib import Path

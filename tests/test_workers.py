@@ -329,6 +329,14 @@ class TestRefused:
         with pytest.raises(da.UnavailableError, match=r"has datassay .*, and here is 9\.9: install the same"):
             PASSES["knn_loo"](client=client)
 
+    def test_a_worker_of_another_version_that_joins_later(self, client, monkeypatch):
+        monkeypatch.setattr(_elsewhere.Cluster, "_check_versions", lambda self: None)  # it was not there to be asked
+        monkeypatch.setattr(_elsewhere, "__version__", "9.9")
+        with pytest.raises(
+            da.UnavailableError, match=r"worker has datassay .*, and who asks it 9\.9: install the same"
+        ):
+            PASSES["knn_loo"](client=client)
+
     def test_a_model_that_cannot_be_sent(self, client):
         import threading
 

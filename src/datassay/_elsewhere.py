@@ -392,16 +392,17 @@ class _Shipment:
     """A task on its way; workers must be of the same version, lest they compute something else."""
 
     def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the task."""
-        return self.task(*arguments)
+        self.task, self.version = task, __version__
 
 
 def _call(shipment: _Shipment, arguments: tuple[Any, ...]) -> Any:
-    """Run by a worker of a cluster: the shipment is there already."""
-    return shipment(*arguments)
+    """Run by a worker of a cluster: the shipment is there already. The worker may have joined since all were asked."""
+    if shipment.version != __version__:
+        raise UnavailableError(
+            f"a Dask worker has datassay {__version__}, and who asks it {shipment.version}: install the same on every "
+            "worker"
+        )
+    return shipment.task(*arguments)
 
 
 def _version() -> str:
