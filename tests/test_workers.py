@@ -299,6 +299,24 @@ def test_workers_that_are_all_lost_for_good_are_told_and_the_checkpoint_gone_on_
     assert bits(PASSES["knn_shapley"](checkpoint=tmp_path / "kept")) == reference("knn_shapley")
 
 
+def test_workers_that_die_while_the_data_are_sent_are_not_taken_for_the_scheduler(own_scheduler, monkeypatch):
+    _, client = own_scheduler
+    [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()
+    ship = _elsewhere.Cluster._ship
+
+    def dying(self):
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while client.nthreads() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        ship(self)
+
+    monkeypatch.setattr(_elsewhere.Cluster, "_ship", dying)
+    with pytest.raises(da.UnavailableError, match=r"all Dask workers of tcp://.* died while the data were sent"):
+        PASSES["knn_loo"](client=client)
+
+
 def test_semivalues_tell_of_a_lost_scheduler_too(own_scheduler, tmp_path):
     scheduler, client = own_scheduler
 

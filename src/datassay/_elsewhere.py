@@ -443,7 +443,18 @@ class Cluster:
             told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise UsageError(f"the task cannot be sent to workers ({told}); without a client it runs here") from None
         except (OSError, TimeoutError, CancelledError) as error:
+            if isinstance(error, TimeoutError) and self._deserted():
+                raise WorkerLostError(
+                    f"all Dask workers of {_address(self._client)} died while the data were sent to them, most likely "
+                    "for lack of memory"
+                ) from None
             raise self._lost(error) from None
+
+    def _deserted(self) -> bool:
+        """Whether the scheduler is there, and no worker."""
+        with suppress(Exception):
+            return not self._client.nthreads()
+        return False
 
     def _lost(self, error: BaseException) -> UnavailableError:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
