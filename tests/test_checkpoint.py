@@ -3,10 +3,13 @@
 import errno
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +168,23 @@ class TestRefused:
         with pytest.raises(da.InputError, match=r"sum-1\.npz' of the checkpoint is damaged"):
             self.run(folder)
 
+    def test_a_file_of_another_calculation_is_named(self, folder, tmp_path):
+        """As when a folder is deleted under a run, and another one begins in it: each would write to it."""
+        self.run(tmp_path / "other", k=4)
+        (tmp_path / "other" / "sum-1.npz").rename(folder / "sum-1.npz")
+        with pytest.raises(da.InputError, match=r"sum-1\.npz' was not written by this calculation"):
+            self.run(folder)
+
+    @pytest.mark.parametrize("told", [{"version": None}, {"parameters": [1]}, {"parameters": None}])
+    def test_a_description_that_lacks_something_is_named(self, folder, told):
+        file = folder / "checkpoint.json"
+        there = json.loads(file.read_text())
+        if "version" in told:
+            del there["datassay"]["version"]
+        file.write_text(json.dumps(there | {name: value for name, value in told.items() if name != "version"}))
+        with pytest.raises(da.InputError, match=r"checkpoint\.json' is not a checkpoint of datassay"):
+            self.run(folder)
+
     def test_a_control_group_is_part_of_the_data(self, tmp_path):
         PASSES["reidentification_risk"](checkpoint=tmp_path / "kept")
         with pytest.raises(da.InputError, match="other data"):
@@ -245,6 +265,34 @@ def test_a_folder_that_cannot_be_locked_is_told(tmp_path, monkeypatch):
         da.knn_shapley(*data(), checkpoint=tmp_path / "other")
 
 
+def test_copies_that_somebody_made_do_no_harm(tmp_path, eager):
+    PASSES["self_shapley"](checkpoint=tmp_path / "kept")
+    for file in list((tmp_path / "kept").glob("*.npz")):
+        file.rename(file.with_stem(f"{file.stem} (1)"))
+    assert bits(PASSES["self_shapley"](checkpoint=tmp_path / "kept")) == reference("self_shapley")
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_told(tmp_path, eager):
+    def progress(done, total):
+        shutil.rmtree(tmp_path / "kept", ignore_errors=True)
+
+    with pytest.raises(da.UnavailableError, match="it was deleted while this ran"):
+        PASSES["knn_shapley"](n_jobs=1, checkpoint=tmp_path / "kept", progress=progress)
+    assert bits(PASSES["knn_shapley"](n_jobs=1, checkpoint=tmp_path / "kept")) == reference("knn_shapley")
+
+
+def test_scores_that_turn_out_to_be_damaged_when_others_join_them_are_told(tmp_path, monkeypatch):
+    class Damaged(sqlite3.Connection):
+        def executemany(self, *arguments):
+            if len(arguments[1]) > 1:  # what is kept when the file is opened goes well
+                raise sqlite3.DatabaseError("database disk image is malformed")
+            return super().executemany(*arguments)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Damaged))
+    with pytest.raises(da.InputError, match=r"utilities\.sqlite' is damaged \(database disk image is malformed\)"):
+        COALITIONS["data_shapley"](checkpoint=tmp_path / "kept", n_jobs=1)
+
+
 @pytest.mark.parametrize("name", ["knn_shapley", "self_waka"])
 def test_a_full_disk_is_told_and_what_was_kept_before_is_gone_on_from(name, tmp_path, eager, monkeypatch):
     calls = []
@@ -279,6 +327,20 @@ def test_a_disk_that_is_really_full_is_told_too(name, tmp_path, eager):
         assert bits(ALL[name](n_jobs=1, checkpoint=tmp_path / "kept")) == reference(name)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_scores_that_cannot_be_opened_are_nothing_about_the_data_unless_they_are_something_else(tmp_path):
+    kept = tmp_path / "kept"
+    COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    (kept / "utilities.sqlite").unlink()
+    (kept / "utilities.sqlite").mkdir()  # which nobody can open either
+    with pytest.raises(da.UnavailableError, match=r"utilities\.sqlite' cannot be used as a cache of utilities"):
+        COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    (kept / "utilities.sqlite").rmdir()
+    (kept / "utilities.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(da.InputError, match="cannot be used as a cache of utilities") as told:
+        COALITIONS["data_shapley"](checkpoint=kept, n_jobs=1)
+    assert not isinstance(told.value, da.UnavailableError)
 
 
 KILLED = """

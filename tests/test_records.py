@@ -408,6 +408,36 @@ def test_row_groups_without_rows_and_labels_encoded_in_several_ways_do_no_harm(t
         same(getattr(da, name)(da.open_records(tmp_path, "y"), **run, **given), getattr(da, name)(X, y, **run, **given))
 
 
+def test_categories_that_no_row_has_do_no_harm(tmp_path):
+    rng = np.random.default_rng(14)
+    X, y = rng.normal(size=(60, 2)), rng.choice(["a", "b", "c"], 60)
+    for part, categories in enumerate((["unused", "c", "a", "b"], ["b", "a", "c"], ["a", "b", "none", "c"])):
+        own = frame_of(X[20 * part : 20 * part + 20], pd.Categorical(y[20 * part : 20 * part + 20], categories))
+        own.to_parquet(tmp_path / f"{part}.parquet", index=False)
+    records = da.open_records(tmp_path, "y")
+    assert records.classes.tolist() == ["a", "b", "c"]
+    assert records.class_sizes.tolist() == np.unique(y, return_counts=True)[1].tolist()
+    run = {"X_val": X[:5] + 0.1, "y_val": y[:5]}
+    same(da.knn_banzhaf(records, **run), da.knn_banzhaf(X, y, **run))
+
+
+def test_ids_of_other_types_are_put_together_exactly_or_refused(tmp_path):
+    def write_ids(*columns):
+        for part, ids in enumerate(columns):
+            table = pa.table({"x0": [1.0, 2.0], "y": ["a", "b"], "id": ids})
+            pq.write_table(table, tmp_path / f"{part}.parquet")
+        return da.open_records(tmp_path, "y", id="id").ids()
+
+    large = 2**60 + 1
+    assert write_ids(pa.array([1, large]), pa.array([5, large + 1], pa.uint64())).tolist() == [1, large, 5, large + 1]
+    with pytest.raises(da.InputError, match="signed numbers in some files and larger ones in others"):
+        write_ids(pa.array([1, 2]), pa.array([5, 2**63], pa.uint64()))
+    with pytest.raises(da.InputError, match="not of the same type"):
+        write_ids(pa.array([1, 2]), pa.array(["3", "4"]))
+    with pytest.raises(da.InputError, match=r"the id 'id' of 0\.parquet holds the type list"):
+        write_ids(pa.array([[1], [2]]), pa.array([[3], [4]]))
+
+
 def test_whole_numbers_that_floats_cannot_tell_apart_are_refused(tmp_path):
     write(tmp_path, pd.DataFrame({"x0": [2**60, 2**60 + 1], "y": [0, 1]}), [2])
     records = da.open_records(tmp_path, "y")
@@ -499,6 +529,35 @@ def test_a_file_that_changed_is_noticed(tmp_path):
     (tmp_path / "part-001.parquet").unlink()
     with pytest.raises(da.InputError, match=r"cannot read part-001.parquet"):
         da.knn_banzhaf(records, X_val=np.ones((1, 2)), y_val=[0])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        frame_of(np.full((1000, 2), 2.0), [0, 1] * 500),
+        frame_of(np.ones((1500, 2)), [0, 1] * 750),
+        frame_of(np.ones((1000, 2)), [0, 1] * 500).assign(x1="text"),
+    ],
+    ids=["numbers", "rows", "types"],
+)
+@pytest.mark.parametrize("during", [False, True])
+def test_a_file_that_is_written_again_is_noticed_whatever_it_holds_now(other, during, tmp_path, small_blocks):
+    """Before the first pass, or between two: they would not be of the same records."""
+    write(tmp_path, frame_of(np.ones((2000, 2)), [0, 1] * 1000), [1000, 1000])
+    records = da.open_records(tmp_path, "y")
+    rewritten = []
+
+    def progress(done, total):
+        if done >= 2000 and not rewritten:
+            rewritten.append(other.to_parquet(tmp_path / "part-001.parquet"))
+
+    if not during:
+        progress(2000, 2000)
+    with pytest.raises(da.InputError, match=r"part-001.parquet is not what it was"):
+        da.tknn_shapley(
+            records, X_val=np.ones((1600, 2)), y_val=[0] * 1600, tau=-0.5, memory=700_000, n_jobs=1, progress=progress
+        )
+    assert rewritten
 
 
 # ------------------------------------------------------------------------------------------------------- stop and resume

@@ -278,6 +278,45 @@ def test_a_scheduler_that_is_lost_is_told_and_the_checkpoint_gone_on_from(own_sc
         PASSES["knn_shapley"](client=client)
 
 
+def test_workers_that_are_all_lost_for_good_are_told_and_the_checkpoint_gone_on_from(
+    own_scheduler, tmp_path, monkeypatch
+):
+    _, client = own_scheduler
+    [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()  # its nanny first, who would start it again
+    monkeypatch.setattr(_elsewhere, "PATIENCE", 1.0)
+
+    def progress(done, total):
+        progress.calls += 1
+        if progress.calls == 5:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+
+    progress.calls = 0
+    with pytest.raises(
+        da.UnavailableError, match=r"all Dask workers died, and within 1 seconds none.*[1-9]\d* of 38 blocks are kept"
+    ):
+        PASSES["knn_shapley"](client=client, checkpoint=tmp_path / "kept", progress=progress)
+    assert bits(PASSES["knn_shapley"](checkpoint=tmp_path / "kept")) == reference("knn_shapley")
+
+
+def test_workers_that_die_while_the_data_are_sent_are_not_taken_for_the_scheduler(own_scheduler, monkeypatch):
+    _, client = own_scheduler
+    [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()
+    ship = _elsewhere.Cluster._ship
+
+    def dying(self):
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while client.nthreads() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        ship(self)
+
+    monkeypatch.setattr(_elsewhere.Cluster, "_ship", dying)
+    with pytest.raises(da.UnavailableError, match=r"all Dask workers of tcp://.* died while the data were sent"):
+        PASSES["knn_loo"](client=client)
+
+
 def test_semivalues_tell_of_a_lost_scheduler_too(own_scheduler, tmp_path):
     scheduler, client = own_scheduler
 
@@ -306,6 +345,14 @@ class TestRefused:
     def test_workers_of_another_version(self, client, monkeypatch):
         monkeypatch.setattr(_elsewhere, "__version__", "9.9")
         with pytest.raises(da.UnavailableError, match=r"has datassay .*, and here is 9\.9: install the same"):
+            PASSES["knn_loo"](client=client)
+
+    def test_a_worker_of_another_version_that_joins_later(self, client, monkeypatch):
+        monkeypatch.setattr(_elsewhere.Cluster, "_check_versions", lambda self: None)  # it was not there to be asked
+        monkeypatch.setattr(_elsewhere, "__version__", "9.9")
+        with pytest.raises(
+            da.UnavailableError, match=r"worker has datassay .*, and who asks it 9\.9: install the same"
+        ):
             PASSES["knn_loo"](client=client)
 
     def test_a_model_that_cannot_be_sent(self, client):

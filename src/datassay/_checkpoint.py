@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import tempfile
 import threading
 import time
@@ -87,6 +88,7 @@ class Checkpoint:
             "data": data,
         }
         own = json.loads(json.dumps(own))  # as it will be read
+        self.key = digest(own)
         try:
             self.folder.mkdir(exist_ok=True)
         except FileNotFoundError:
@@ -118,8 +120,11 @@ class Checkpoint:
         try:
             if file.exists():
                 there = json.loads(file.read_text(encoding="utf-8"))
-                if there["datassay"]["kind"] != "checkpoint" or not {"method", "parameters", "data"} <= set(there):
+                about, parameters = there["datassay"], there["parameters"]
+                if about["kind"] != "checkpoint" or not {"method", "data"} <= set(there):
                     raise KeyError("kind")
+                if "version" not in about or not isinstance(parameters, dict):
+                    raise KeyError("version")
             else:
                 others = [one.name for one in self.folder.iterdir() if not one.name.startswith(".")]
         except (ValueError, KeyError, TypeError):
@@ -173,6 +178,11 @@ class Checkpoint:
                     os.unlink(temporary)
                 raise
             self._settle()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"the checkpoint in {str(self.folder)!r} cannot be written: it was deleted while this ran; run it "
+                "again, and it begins anew"
+            ) from None
         except OSError as error:
             why = error.strerror or str(error)
             raise CheckpointError(
@@ -248,6 +258,7 @@ class Kept:
 
     def __init__(self, checkpoint: Checkpoint, name: str, whole: bool) -> None:
         self._checkpoint, self._name, self._whole = checkpoint, name, whole
+        self._of = digest(checkpoint.key, name)  # nothing is gone on from but what this calculation kept
         self._started = self._saved = time.monotonic()
         self._cost = 0.0
         self.done = 0
@@ -266,8 +277,10 @@ class Kept:
             return
         pieces: dict[int, tuple[int, Path]] = {}
         for file in self._checkpoint.folder.glob(f"{self._name}-*.npz"):
-            first, stop = map(int, file.stem.split("-")[-2:])
-            pieces[first] = max(pieces.get(first, (0, file)), (stop, file))
+            between = re.fullmatch(r"-(\d{9,})-(\d{9,})", file.stem.removeprefix(self._name))
+            if between:  # and no copy that somebody made of it
+                first, stop = map(int, between.groups())
+                pieces[first] = max(pieces.get(first, (0, file)), (stop, file))
         while self.done in pieces:
             yield self._read(pieces[self.done][1])
 
@@ -275,12 +288,17 @@ class Kept:
         try:
             with np.load(file, allow_pickle=False) as read:  # a zip file: its sums are checked
                 first, stop = read["blocks"].tolist()
-                arrays = tuple(read[f"part{at}"] for at in range(len(read.files) - 1))
+                of = str(read["of"])
+                arrays = tuple(read[f"part{at}"] for at in range(len(read.files) - 2))
         except Exception as error:
             raise InputError(
                 f"{str(file)!r} of the checkpoint is damaged ({type(error).__name__}): delete it, and what it held is "
                 "done again"
             ) from None
+        if of != self._of:
+            raise InputError(
+                f"{str(file)!r} was not written by this calculation: delete it, and what it should hold is done again"
+            )
         self.done = stop
         return range(first, stop), arrays
 
@@ -298,7 +316,7 @@ class Kept:
         first = 0 if self._whole else self.done
         name = f"{self._name}.npz" if self._whole else f"{self._name}-{first:09}-{stop:09}.npz"
         named: dict[str, Any] = {f"part{at}": array for at, array in enumerate(arrays)}
-        self._checkpoint.write(name, lambda out: np.savez(out, blocks=np.array([first, stop]), **named))
+        self._checkpoint.write(name, lambda out: np.savez(out, of=self._of, blocks=np.array([first, stop]), **named))
         self.done = stop
         self._saved = time.monotonic()
         self._cost = self._saved - before

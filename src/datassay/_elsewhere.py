@@ -392,16 +392,17 @@ class _Shipment:
     """A task on its way; workers must be of the same version, lest they compute something else."""
 
     def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the task."""
-        return self.task(*arguments)
+        self.task, self.version = task, __version__
 
 
 def _call(shipment: _Shipment, arguments: tuple[Any, ...]) -> Any:
-    """Run by a worker of a cluster: the shipment is there already."""
-    return shipment(*arguments)
+    """Run by a worker of a cluster: the shipment is there already. The worker may have joined since all were asked."""
+    if shipment.version != __version__:
+        raise UnavailableError(
+            f"a Dask worker has datassay {__version__}, and who asks it {shipment.version}: install the same on every "
+            "worker"
+        )
+    return shipment.task(*arguments)
 
 
 def _version() -> str:
@@ -442,7 +443,18 @@ class Cluster:
             told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise UsageError(f"the task cannot be sent to workers ({told}); without a client it runs here") from None
         except (OSError, TimeoutError, CancelledError) as error:
+            if isinstance(error, TimeoutError) and self._deserted():
+                raise WorkerLostError(
+                    f"all Dask workers of {_address(self._client)} died while the data were sent to them, most likely "
+                    "for lack of memory"
+                ) from None
             raise self._lost(error) from None
+
+    def _deserted(self) -> bool:
+        """Whether the scheduler is there, and no worker."""
+        with suppress(Exception):
+            return not self._client.nthreads()
+        return False
 
     def _lost(self, error: BaseException) -> UnavailableError:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
@@ -496,7 +508,14 @@ class Cluster:
                 "memory, or give workers more"
             )
         self._futures.clear()
-        threads_of(self._client)
+        try:
+            threads_of(self._client)
+        except LostError:
+            raise
+        except UnavailableError:
+            raise WorkerLostError(
+                f"all Dask workers died, and within {PATIENCE:g} seconds none came back to {_address(self._client)}"
+            ) from None
         self._ship()
 
     def close(self, at_once: bool) -> None:

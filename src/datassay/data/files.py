@@ -22,12 +22,23 @@ PARQUET: Final = (".parquet", ".pq")
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file: where it is, what it is called in messages, its rows, and its schema."""
+    """One file: where it is, what it is called in messages, its rows, its schema, and its state when it was opened."""
 
     path: Path
     name: str
     rows: int
     schema: "pa.Schema"
+    state: tuple[int, int]
+
+    def is_as_it_was(self) -> bool:
+        """Whether nobody has written to it since."""
+        return _state(self.path) == self.state
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """What changes when a file is written: its size, and when that was."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def is_many(path: object) -> bool:
@@ -88,6 +99,7 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
         if not os.access(file, os.R_OK):
             raise InputError(f"{name} cannot be read: permission denied")
         try:
+            state = _state(file)  # before it is read: what is written meanwhile is noticed later
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
         except (pa.ArrowException, OSError) as error:
@@ -95,7 +107,7 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
         twice = [column for column in schema.names if schema.names.count(column) > 1]
         if twice:
             raise InputError(f"{name} has more than one column named {twice[0]!r}")
-        found.append(ParquetFile(file, name, rows, schema))
+        found.append(ParquetFile(file, name, rows, schema, state))
     return tuple(found)
 
 

@@ -139,14 +139,24 @@ class Records:
         """The id of every record: the id column, or 0, 1, 2, …"""
         if self.id is None:
             return np.arange(len(self))
+        import pyarrow as pa
+
         parts: list[NDArray[np.generic]] = []
         for file, row, batch in _batches(self.files, (self.id,), BATCH):
             column = batch.column(0)
+            if pa.types.is_nested(column.type):
+                raise InputError(
+                    f"the id {self.id!r} of {file.name} holds the type {column.type}; ids are one value each"
+                )
             _refuse_missing(column, f"the id {self.id!r}", file, row)
             parts.append(np.asarray(column.to_numpy(zero_copy_only=False)))
         kinds = {part.dtype.kind for part in parts}
-        if len(kinds) > 1 and not kinds <= set("iu"):
-            raise InputError(f"the id {self.id!r} holds numbers in some files and text in others")
+        if len(kinds) > 1:
+            if kinds != {"i", "u"}:
+                raise InputError(f"the id {self.id!r} is not of the same type in all files")
+            if max(int(part.max()) for part in parts) > np.iinfo(np.int64).max:
+                raise InputError(f"the id {self.id!r} holds signed numbers in some files and larger ones in others")
+            parts = [part.astype(np.int64) for part in parts]  # together they would become floats
         whole = np.concatenate(parts)
         return as_ids(whole.astype(np.str_) if whole.dtype.kind == "O" else whole, f"the id {self.id!r}")
 
@@ -223,6 +233,8 @@ def _batches(
             continue
         row = 0
         try:
+            if not file.is_as_it_was():
+                raise _changed(file)
             with pq.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened:
                 groups = range(opened.num_row_groups)
                 while groups and row + opened.metadata.row_group(groups[0]).num_rows <= first:
@@ -234,10 +246,10 @@ def _batches(
                         yield file, row + past, batch.slice(past).select(list(columns))
                     row += batch.num_rows
                 first = 0
+            if not file.is_as_it_was():  # written to while it was read
+                raise _changed(file)
         except (pa.ArrowException, OSError, KeyError) as error:
             raise unreadable(file.name, error) from None
-        if row != file.rows:
-            raise _changed(file)
 
 
 def _changed(file: ParquetFile) -> InputError:
@@ -279,8 +291,10 @@ def _label_values(
 
     _refuse_missing(column, f"the label {label!r}", file, row)
     encoded = pc.dictionary_encode(column)
-    values = encoded.dictionary.to_pylist()
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
+    has = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # categories bring some that no row has
+    values = encoded.dictionary.filter(has).to_pylist()
+    codes = (np.cumsum(has) - 1)[codes]
     for at, value in enumerate(values):
         if isinstance(value, str) and value.endswith("\0"):
             first = row + int((codes == at).argmax())
@@ -457,8 +471,7 @@ def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.gener
     for file, row, batch in _batches(files, (label,), BATCH):
         names, codes = _label_values(batch.column(0), label, file, row)
         for name, count in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
-            if count:
-                counts[name] = counts.get(name, 0) + count
+            counts[name] = counts.get(name, 0) + count
     classes = np.unique(as_labels(f"the label {label!r}", list(counts)))
     return classes, np.array([counts[name] for name in classes.tolist()], np.int64)
 

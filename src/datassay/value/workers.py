@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from datassay._elsewhere import Cluster, Crew, Processes, Promise, WorkerLostError
-from datassay._errors import CheckpointError, InputError, UsageError
+from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._work import workers
 from datassay.value.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
 
@@ -59,7 +59,8 @@ class UtilityCache:
                 self.close()
                 raise
         except sqlite3.DatabaseError as error:
-            raise InputError(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
+            kind = UnavailableError if isinstance(error, sqlite3.OperationalError) else InputError  # a full disk, say
+            raise kind(f"{str(path)!r} cannot be used as a cache of utilities: {error}") from None
 
     def _load(self, game: ModelGame) -> None:
         connection = self._connection
@@ -135,6 +136,10 @@ class UtilityCache:
             raise CheckpointError(
                 f"{str(self._path)!r} cannot be written ({error}); what was kept there before is whole: make room, run "
                 "it again, and it goes on from there"
+            ) from None
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{str(self._path)!r} is damaged ({error}): delete it, and what it held is done again"
             ) from None
 
 
