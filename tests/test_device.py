@@ -249,6 +249,26 @@ def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refuse
             da.knn_loo(None, y[:40], points[:40].T.to_sparse(), w[:5], metric="precomputed", **on)
 
 
+class OnACard(torch.Tensor):
+    """A tensor that says it is on a card: what is done with those is done here."""
+
+    device = torch.device("cuda", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_given(dtype, device):
+    X, _, V, _ = awkward(dtype=dtype)
+    for points, queries in ((X, V), (X[:, :1], V[:, :1]), (np.asfortranarray(X), V), (X[:1], np.asfortranarray(V))):
+        given = [torch.from_numpy(one.copy(order="K")).as_subclass(OnACard) for one in (points, queries)]
+        before = [one.clone() for one in given]
+        space = adapter.device_space(*given, "cosine", torch.device("cpu"))
+        assert all(one.equal(other) for one, other in zip(given, before, strict=True))
+        filled = np.empty((space.n_validation, space.n_train), dtype)
+        make_space(points, queries, "cosine").fill(0, filled)
+        found = adapter.in_memory(space.between(0, len(queries), 0, len(points)))
+        np.testing.assert_allclose(found, filled, rtol=0, atol=8 * np.finfo(dtype).eps)  # roots
+
+
 def test_one_row_or_column_turned_round_is_as_good_as_any(device):
     X, y, V, w = awkward()
     for asked in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):

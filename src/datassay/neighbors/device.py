@@ -312,7 +312,7 @@ def _unit(name: str, points: "torch.Tensor", zero_rows: bool) -> "torch.Tensor":
     if points.device.type == "cpu":
         return as_tensor(unit_length(name, points.numpy(), zero_rows))
     torch = the_torch()
-    scaled = points.T.contiguous()
+    scaled = points.T.clone(memory_format=torch.contiguous_format)  # also where it is contiguous: it is the caller's
     largest = scaled.abs().amax(0)
     empty = largest == 0
     if empty.any():
