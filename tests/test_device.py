@@ -294,6 +294,17 @@ def test_sums_hold_what_thousands_of_points_say_alike_and_round_to_the_nearest(d
         assert max(off) <= most
 
 
+def test_values_that_all_cancel_out_are_said_to_wherever_they_are_found(device):
+    m = 300  # each class of three is right for a third of the points, which see everybody
+    X, y, V, w = np.zeros((30, 1)), np.arange(30) % 3, np.zeros((m, 1)), np.arange(m) % 3
+    for weights in (None, np.full(m, 0.7)):
+        asked = {"tau": 1.0, "metric": "euclidean", "weights": weights}
+        here, there = da.tknn_shapley(X, y, V, w, **asked), da.tknn_shapley(X, y, V, w, device=device, **asked)
+        assert np.abs(there.values).max() < 1e-15
+        assert here.notes == there.notes
+        assert "cancel out" in here.notes[0]
+
+
 @pytest.mark.parametrize("tau", [0.1, float(np.float32(0.1)), 0.3, float(np.float32(0.3)), -0.1, 1e300, -1e300])
 def test_who_is_exactly_at_the_threshold_is_within_it_and_who_is_rounded_to_it_is_not(tau, device):
     """As numbers of float32, 0.1 and 0.3 are a little more than in float64, and −0.1 is a little less."""
