@@ -482,7 +482,7 @@ def test_bad_input_is_refused_by_name(change, message, device):
 
 
 def test_wrong_devices_are_refused_by_name(device):
-    for wrong in ("gpu", "mps", 7.5, "cuda:x"):
+    for wrong in ("gpu", "mps", 7.5, "cuda:x", "cuda:256", 10**30):  # torch takes 256 for 0
         with pytest.raises(UsageError, match='device must be "cuda"'):
             da.knn_shapley(*awkward(), device=wrong)
     if device == "cuda":

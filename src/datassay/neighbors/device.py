@@ -67,7 +67,9 @@ def device_of(device: Any, *given: Any) -> "torch.device | None":
     torch = the_torch()
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
+        chosen = None
+    if isinstance(device, str) and str(chosen) != device:  # torch takes cards' numbers modulo 256
         chosen = None
     if chosen is None or chosen.type not in ("cuda", "cpu") or (chosen.type == "cpu" and chosen.index):
         raise UsageError(f'device must be "cuda", "cuda:1" (the second card) or "cpu", got {device!r}')
