@@ -368,6 +368,17 @@ def test_memory_that_is_too_little_is_refused_and_memory_that_was_asked_for_is_k
     assert Run(memory=512 * 2**20).device_memory == 2**29
 
 
+def test_more_memory_is_never_too_little_where_less_was_enough(device):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 12)).astype(np.float32), rng.integers(0, 2, 20_000)
+    asked, features = (X, y, X[:20], y[:20]), X.nbytes
+    here = da.knn_loo(*asked).values
+    # Where features stay where they are, and where they just fit: then there is less left for blocks.
+    for memory in (1.8 * features, 2.05 * features, 3 * features):
+        there = da.knn_loo(*asked, device=device, memory=int(memory)).values
+        np.testing.assert_allclose(there, here, **CLOSE)
+
+
 def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monkeypatch):
     def block(self, start, rows):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")

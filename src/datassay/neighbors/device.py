@@ -569,8 +569,9 @@ class _Looks:
             a_point, others, self.wanted = 3 * size + 56, 0, space.others
         else:
             a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
+        others += 0 if space.resident else features  # of those that are looked from, which pass by too
+        self.piece = min(self.piece, max(self.wanted, (allowed - others) // a_point))
         each = (self.piece if self.chooses else n) * a_point + others
-        each += 0 if space.resident else features  # of those that are looked from, which pass by too
         if memory is not None and allowed < each:
             enough = 2 * all_features + (most if self.chooses else n) * a_point + others
             raise UnavailableError(
