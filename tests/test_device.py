@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -410,6 +411,23 @@ def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(t
     monkeypatch.setattr(torch.cuda, "mem_get_info", full)
     with pytest.raises(UnavailableError, match="the memory of cuda:0 is too little for anything at all"):
         adapter._allowed(torch.device("cuda", 0), None)
+
+
+def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device, monkeypatch):
+    def says(what):
+        def try_out(_):
+            raise RuntimeError(what)
+
+        monkeypatch.setitem(sys.modules, "datassay.neighbors.triton_kernels", SimpleNamespace(try_out=try_out))
+        monkeypatch.delattr("datassay.neighbors.triton_kernels", raising=False)
+        return adapter.compiled.__wrapped__(torch.device("cuda", 0))
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        says("Triton Error [CUDA]: out of memory")
+    with pytest.warns(
+        UserWarning, match=r"Triton cannot be used \(no kernel image\); torch does the same, more slowly"
+    ):
+        assert not says("no kernel image")
 
 
 @pytest.mark.parametrize(

@@ -380,9 +380,9 @@ def compiled(device: "torch.device") -> bool:
         from datassay.neighbors import triton_kernels
 
         triton_kernels.try_out(device)
-    except the_torch().OutOfMemoryError:
-        raise
     except Exception as error:  # no Triton, no C compiler, a card it does not know: all of them only cost time
+        if isinstance(error, RuntimeError) and _is_of_memory(error):  # that is no answer: the next block may fit
+            raise
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         warnings.warn(f"Triton cannot be used ({told}); torch does the same, more slowly", stacklevel=2)
         return False
@@ -685,14 +685,18 @@ def _allowed(device: "torch.device", memory: int | None) -> int:
     return int(SHARE * free)
 
 
+def _is_of_memory(error: RuntimeError) -> bool:
+    """Whether memory is used up, of a card or here, and not something else is wrong."""
+    return isinstance(error, the_torch().OutOfMemoryError) or any(
+        words in str(error) for words in ("out of memory", "allocate memory")
+    )
+
+
 def _memory_ran_out(error: RuntimeError) -> str:
-    """What torch says where memory is used up, of a card or here; any other error is raised again."""
-    told = str(error)
-    if not any(words in told for words in ("out of memory", "allocate memory")) and not isinstance(
-        error, the_torch().OutOfMemoryError
-    ):
+    """What torch says where memory is used up; any other error is raised again."""
+    if not _is_of_memory(error):
         raise error
-    return told
+    return str(error)
 
 
 def _too_little(device: "torch.device", what: str, told: str) -> UnavailableError:
