@@ -497,6 +497,7 @@ def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
         ({"X": np.array([1.0, 2.0])}, "X must be 2-D"),
         ({"metric": "hamming"}, "metric must be one of"),
         ({"memory": 0}, "memory must be a whole number at least 1"),
+        ({"n_jobs": 0}, "n_jobs"),
         ({"client": object()}, "device and client are two answers"),
     ],
 )
