@@ -251,9 +251,17 @@ def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refuse
 
 
 class OnACard(torch.Tensor):
-    """A tensor that says it is on a card: what is done with those is done here."""
+    """A tensor that says it is on a card: what is done with those is done here, and NumPy does not get at it."""
 
     device = torch.device("cuda", 0)
+
+    def numpy(self, *_):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    __array__ = numpy
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -268,6 +276,24 @@ def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_give
         make_space(points, queries, "cosine").fill(0, filled)
         found = adapter.in_memory(space.between(0, len(queries), 0, len(points)))
         np.testing.assert_allclose(found, filled, rtol=0, atol=8 * np.finfo(dtype).eps)  # roots
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda *given: da.private_knn_shapley(*given, epsilon=1.0, delta=1e-5),
+        lambda *given: da.private_tknn_shapley(*given, epsilon=1.0, delta=1e-5),
+        lambda *given: da.value_score_attack(*given, members=50, shadow=100, shadow_sets=2),
+        lambda *given: da.waka_influence(*given[:2], [1]),
+    ],
+)
+def test_what_knows_nothing_of_devices_takes_tensors_from_wherever_they_are(method, device):
+    X, y, V, w = awkward(dtype=np.float32)
+    there = [torch.from_numpy(one).as_subclass(OnACard) for one in (X, y, V, w)]
+    followed = [torch.from_numpy(one.copy()).requires_grad_(one.dtype == np.float32) for one in (X, y, V, w)]
+    short = [torch.from_numpy(X).bfloat16(), y, torch.from_numpy(V).bfloat16(), w]
+    shape = method(X, y, V, w).values.shape
+    assert all(method(*given).values.shape == shape for given in (there, followed, short))
 
 
 def test_one_row_or_column_turned_round_is_as_good_as_any(device):

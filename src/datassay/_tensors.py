@@ -40,3 +40,8 @@ def in_memory(tensor: Any) -> NDArray[Any]:
 def without_tensors(given: object) -> object:
     """A tensor as an array in memory; anything else as it is."""
     return in_memory(given) if is_tensor(given) else given
+
+
+def as_array(given: object) -> NDArray[Any]:
+    """A tensor, wherever it is, or whatever else NumPy takes, as an array in memory."""
+    return np.asarray(without_tensors(given))
