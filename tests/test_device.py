@@ -278,6 +278,17 @@ def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_give
         np.testing.assert_allclose(found, filled, rtol=0, atol=8 * np.finfo(dtype).eps)  # roots
 
 
+def test_tensors_without_data_are_refused_whatever_the_device(device):
+    X, y, V, w = awkward()
+    nothing = torch.empty(X.shape, device="meta")
+    for method in (da.knn_shapley, da.waka, da.private_tknn_shapley):
+        with pytest.raises(InputError, match="without data|device must be"):
+            method(nothing, y, V, w)
+    for asked in ((nothing, y, V, w), (X, y, nothing, y), (X, nothing[:, 0], V, w)):
+        with pytest.raises(InputError, match="a tensor without data was given"):
+            da.knn_shapley(*asked, device=device)
+
+
 @pytest.mark.parametrize(
     "method",
     [

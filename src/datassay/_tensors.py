@@ -31,6 +31,8 @@ def in_memory(tensor: Any) -> NDArray[Any]:
     torch = the_torch()
     if tensor.layout != torch.strided:
         raise InputError("a sparse tensor was given; give it with to_dense()")
+    if tensor.is_meta:
+        raise InputError("a tensor without data was given, on the device meta; give one that holds numbers")
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
         tensor = tensor.double()

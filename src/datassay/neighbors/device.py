@@ -261,9 +261,9 @@ def _torch_dtype(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> "torch.d
 
 
 def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
-    """Features as a finite tensor of rows, where they lie; arrays stay in memory."""
+    """Features as a finite tensor of rows, on the card where they lie, or else in memory."""
     tensor: Any = given
-    if not is_tensor(given) or tensor.device.type == "cpu":
+    if not is_tensor(given) or tensor.device.type != "cuda":
         return as_tensor(as_floats(name, given, what))
     torch, tensor = the_torch(), tensor.detach()
     if tensor.is_complex():
