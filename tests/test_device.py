@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -277,6 +278,63 @@ def test_tensors_that_numpy_does_not_know_are_turned_into_what_it_does_or_refuse
             da.knn_loo(None, y[:40], points[:40].T.to_sparse(), w[:5], metric="precomputed", **on)
 
 
+class OnACard(torch.Tensor):
+    """A tensor that says it is on a card: what is done with those is done here, and NumPy does not get at it."""
+
+    device = torch.device("cuda", 0)
+
+    def numpy(self, *_):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    __array__ = numpy
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_given(dtype, device):
+    X, _, V, _ = awkward(dtype=dtype)
+    for points, queries in ((X, V), (X[:, :1], V[:, :1]), (np.asfortranarray(X), V), (X[:1], np.asfortranarray(V))):
+        given = [torch.from_numpy(one.copy(order="K")).as_subclass(OnACard) for one in (points, queries)]
+        before = [one.clone() for one in given]
+        space = adapter.device_space(*given, "cosine", torch.device("cpu"))
+        assert all(one.equal(other) for one, other in zip(given, before, strict=True))
+        filled = np.empty((space.n_validation, space.n_train), dtype)
+        make_space(points, queries, "cosine").fill(0, filled)
+        found = adapter.in_memory(space.between(0, len(queries), 0, len(points)))
+        np.testing.assert_allclose(found, filled, rtol=0, atol=8 * np.finfo(dtype).eps)  # roots
+
+
+def test_tensors_without_data_are_refused_whatever_the_device(device):
+    X, y, V, w = awkward()
+    nothing = torch.empty(X.shape, device="meta")
+    for method in (da.knn_shapley, da.waka, da.private_tknn_shapley):
+        with pytest.raises(InputError, match="without data|device must be"):
+            method(nothing, y, V, w)
+    for asked in ((nothing, y, V, w), (X, y, nothing, y), (X, nothing[:, 0], V, w)):
+        with pytest.raises(InputError, match="a tensor without data was given"):
+            da.knn_shapley(*asked, device=device)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda *given: da.private_knn_shapley(*given, epsilon=1.0, delta=1e-5),
+        lambda *given: da.private_tknn_shapley(*given, epsilon=1.0, delta=1e-5),
+        lambda *given: da.value_score_attack(*given, members=50, shadow=100, shadow_sets=2),
+        lambda *given: da.waka_influence(*given[:2], [1]),
+    ],
+)
+def test_what_knows_nothing_of_devices_takes_tensors_from_wherever_they_are(method, device):
+    X, y, V, w = awkward(dtype=np.float32)
+    there = [torch.from_numpy(one).as_subclass(OnACard) for one in (X, y, V, w)]
+    followed = [torch.from_numpy(one.copy()).requires_grad_(one.dtype == np.float32) for one in (X, y, V, w)]
+    short = [torch.from_numpy(X).bfloat16(), y, torch.from_numpy(V).bfloat16(), w]
+    shape = method(X, y, V, w).values.shape
+    assert all(method(*given).values.shape == shape for given in (there, followed, short))
+
+
 def test_one_row_or_column_turned_round_is_as_good_as_any(device):
     X, y, V, w = awkward()
     for asked in ((X, y, V[:1][::-1], w[:1]), (X[:1][::-1], y[:1], V, w), (X[:, :1][:, ::-1], y, V[:, :1], w)):
@@ -300,6 +358,17 @@ def test_sums_hold_what_thousands_of_points_say_alike_and_round_to_the_nearest(d
         wholes = adapter.in_memory(adapter.whole(torch.from_numpy(numbers).to(device), bits)).tolist()
         off = [abs(Fraction(one, 2**bits) - Fraction(number)) for one, number in zip(wholes, numbers, strict=True)]
         assert max(off) <= most
+
+
+def test_values_that_all_cancel_out_are_said_to_wherever_they_are_found(device):
+    m = 300  # each class of three is right for a third of the points, which see everybody
+    X, y, V, w = np.zeros((30, 1)), np.arange(30) % 3, np.zeros((m, 1)), np.arange(m) % 3
+    for weights in (None, np.full(m, 0.7)):
+        asked = {"tau": 1.0, "metric": "euclidean", "weights": weights}
+        here, there = da.tknn_shapley(X, y, V, w, **asked), da.tknn_shapley(X, y, V, w, device=device, **asked)
+        assert np.abs(there.values).max() < 1e-15
+        assert here.notes == there.notes
+        assert "cancel out" in here.notes[0]
 
 
 @pytest.mark.parametrize("tau", [0.1, float(np.float32(0.1)), 0.3, float(np.float32(0.3)), -0.1, 1e300, -1e300])
@@ -365,6 +434,17 @@ def test_memory_that_is_too_little_is_refused_and_memory_that_was_asked_for_is_k
     assert Run(memory=512 * 2**20).device_memory == 2**29
 
 
+def test_more_memory_is_never_too_little_where_less_was_enough(device):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 12)).astype(np.float32), rng.integers(0, 2, 20_000)
+    asked, features = (X, y, X[:20], y[:20]), X.nbytes
+    here = da.knn_loo(*asked).values
+    # Where features stay where they are, and where they just fit: then there is less left for blocks.
+    for memory in (1.8 * features, 2.05 * features, 3 * features):
+        there = da.knn_loo(*asked, device=device, memory=int(memory)).values
+        np.testing.assert_allclose(there, here, **CLOSE)
+
+
 def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monkeypatch):
     def block(self, start, rows):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")
@@ -396,6 +476,23 @@ def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(t
     monkeypatch.setattr(torch.cuda, "mem_get_info", full)
     with pytest.raises(UnavailableError, match="the memory of cuda:0 is too little for anything at all"):
         adapter._allowed(torch.device("cuda", 0), None)
+
+
+def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device, monkeypatch):
+    def says(what):
+        def try_out(_):
+            raise RuntimeError(what)
+
+        monkeypatch.setitem(sys.modules, "datassay.neighbors.triton_kernels", SimpleNamespace(try_out=try_out))
+        monkeypatch.delattr("datassay.neighbors.triton_kernels", raising=False)
+        return adapter.compiled.__wrapped__(torch.device("cuda", 0))
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        says("Triton Error [CUDA]: out of memory")
+    with pytest.warns(
+        UserWarning, match=r"Triton cannot be used \(no kernel image\); torch does the same, more slowly"
+    ):
+        assert not says("no kernel image")
 
 
 @pytest.mark.parametrize(
@@ -465,6 +562,7 @@ def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
         ({"X": np.array([1.0, 2.0])}, "X must be 2-D"),
         ({"metric": "hamming"}, "metric must be one of"),
         ({"memory": 0}, "memory must be a whole number at least 1"),
+        ({"n_jobs": 0}, "n_jobs"),
         ({"client": object()}, "device and client are two answers"),
     ],
 )
@@ -479,7 +577,7 @@ def test_bad_input_is_refused_by_name(change, message, device):
 
 
 def test_wrong_devices_are_refused_by_name(device):
-    for wrong in ("gpu", "mps", 7.5, "cuda:x"):
+    for wrong in ("gpu", "mps", 7.5, "cuda:x", "cuda:256", 10**30):  # torch takes 256 for 0
         with pytest.raises(UsageError, match='device must be "cuda"'):
             da.knn_shapley(*awkward(), device=wrong)
     if device == "cuda":

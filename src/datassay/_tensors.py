@@ -31,6 +31,8 @@ def in_memory(tensor: Any) -> NDArray[Any]:
     torch = the_torch()
     if tensor.layout != torch.strided:
         raise InputError("a sparse tensor was given; give it with to_dense()")
+    if tensor.is_meta:
+        raise InputError("a tensor without data was given, on the device meta; give one that holds numbers")
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
         tensor = tensor.double()
@@ -40,3 +42,8 @@ def in_memory(tensor: Any) -> NDArray[Any]:
 def without_tensors(given: object) -> object:
     """A tensor as an array in memory; anything else as it is."""
     return in_memory(given) if is_tensor(given) else given
+
+
+def as_array(given: object) -> NDArray[Any]:
+    """A tensor, wherever it is, or whatever else NumPy takes, as an array in memory."""
+    return np.asarray(without_tensors(given))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import digest
 from datassay._errors import InputError, UsageError
-from datassay._tensors import without_tensors
+from datassay._tensors import as_array
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
@@ -253,7 +253,7 @@ def membership_attack(
 
 def _among_copies(game: Game, held: object, metric: str) -> Game:
     """The same game, in which records look at copies of themselves and of the others."""
-    points, copies = np.asarray(without_tensors(game.inputs.points)), as_floats("held", held)
+    points, copies = as_array(game.inputs.points), as_floats("held", held)
     if copies.shape != points.shape:
         raise InputError(f"held must have the shape of the records, {points.shape}; got {copies.shape}")
     device = game.space.device if isinstance(game.space, DeviceSpace) else None
@@ -361,7 +361,7 @@ class _FittedStage:
             raise UsageError(
                 f"model must have fit and predict_proba, as scikit-learn's have; got {type(model).__name__}"
             )
-        self.points = np.asarray(without_tensors(game.inputs.points))
+        self.points = as_array(game.inputs.points)
         self.rng = np.random.default_rng([seed, 2**32])
         n = game.space.n_train
         self.inside = np.stack([_half(self.rng, n) for _ in range(shadows)], axis=1)

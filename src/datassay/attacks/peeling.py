@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.attacks.membership import membership_attack
@@ -231,7 +232,7 @@ def onion(
         raise InputError(f"removing the top {share:.0%} by {name} leaves one class only; give a smaller share")
     influence = waka_influence(X, y, gone, k=k, metric=metric, n_jobs=n_jobs, memory=memory).values
     kept = np.flatnonzero(~gone)
-    points = np.asarray(inputs.points)
+    points = as_array(inputs.points)
     remaining = points[np.ix_(kept, kept)] if metric == "precomputed" else points[kept]
     second = membership_attack(remaining, inputs.labels[kept], "lira", ids=inputs.ids[kept], **settings)  # type: ignore[arg-type]
     after = _by_record(second, inputs.ids[kept])

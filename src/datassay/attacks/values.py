@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
@@ -113,8 +114,8 @@ def value_score_attack(
         )
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
-    chosen, points = order[:drawn], np.asarray(inputs.points)
-    points_val, codes_val = np.asarray(inputs.points_val), inputs.codes_val
+    chosen, points = order[:drawn], as_array(inputs.points)
+    points_val, codes_val = as_array(inputs.points_val), inputs.codes_val
     if X_val is None:
         rest = order[drawn : drawn + 200]
         points_val, codes_val = points[rest], inputs.codes[rest]

@@ -67,7 +67,9 @@ def device_of(device: Any, *given: Any) -> "torch.device | None":
     torch = the_torch()
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
+        chosen = None
+    if isinstance(device, str) and str(chosen) != device:  # torch takes cards' numbers modulo 256
         chosen = None
     if chosen is None or chosen.type not in ("cuda", "cpu") or (chosen.type == "cpu" and chosen.index):
         raise UsageError(f'device must be "cuda", "cuda:1" (the second card) or "cpu", got {device!r}')
@@ -259,9 +261,9 @@ def _torch_dtype(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> "torch.d
 
 
 def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
-    """Features as a finite tensor of rows, where they lie; arrays stay in memory."""
+    """Features as a finite tensor of rows, on the card where they lie, or else in memory."""
     tensor: Any = given
-    if not is_tensor(given) or tensor.device.type == "cpu":
+    if not is_tensor(given) or tensor.device.type != "cuda":
         return as_tensor(as_floats(name, given, what))
     torch, tensor = the_torch(), tensor.detach()
     if tensor.is_complex():
@@ -312,7 +314,7 @@ def _unit(name: str, points: "torch.Tensor", zero_rows: bool) -> "torch.Tensor":
     if points.device.type == "cpu":
         return as_tensor(unit_length(name, points.numpy(), zero_rows))
     torch = the_torch()
-    scaled = points.T.contiguous()
+    scaled = points.T.clone(memory_format=torch.contiguous_format)  # also where it is contiguous: it is the caller's
     largest = scaled.abs().amax(0)
     empty = largest == 0
     if empty.any():
@@ -378,9 +380,9 @@ def compiled(device: "torch.device") -> bool:
         from datassay.neighbors import triton_kernels
 
         triton_kernels.try_out(device)
-    except the_torch().OutOfMemoryError:
-        raise
     except Exception as error:  # no Triton, no C compiler, a card it does not know: all of them only cost time
+        if isinstance(error, RuntimeError) and _is_of_memory(error):  # that is no answer: the next block may fit
+            raise
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         warnings.warn(f"Triton cannot be used ({told}); torch does the same, more slowly", stacklevel=2)
         return False
@@ -567,8 +569,9 @@ class _Looks:
             a_point, others, self.wanted = 3 * size + 56, 0, space.others
         else:
             a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
+        others += 0 if space.resident else features  # of those that are looked from, which pass by too
+        self.piece = min(self.piece, max(self.wanted, (allowed - others) // a_point))
         each = (self.piece if self.chooses else n) * a_point + others
-        each += 0 if space.resident else features  # of those that are looked from, which pass by too
         if memory is not None and allowed < each:
             enough = 2 * all_features + (most if self.chooses else n) * a_point + others
             raise UnavailableError(
@@ -682,14 +685,18 @@ def _allowed(device: "torch.device", memory: int | None) -> int:
     return int(SHARE * free)
 
 
+def _is_of_memory(error: RuntimeError) -> bool:
+    """Whether memory is used up, of a card or here, and not something else is wrong."""
+    return isinstance(error, the_torch().OutOfMemoryError) or any(
+        words in str(error) for words in ("out of memory", "allocate memory")
+    )
+
+
 def _memory_ran_out(error: RuntimeError) -> str:
-    """What torch says where memory is used up, of a card or here; any other error is raised again."""
-    told = str(error)
-    if not any(words in told for words in ("out of memory", "allocate memory")) and not isinstance(
-        error, the_torch().OutOfMemoryError
-    ):
+    """What torch says where memory is used up; any other error is raised again."""
+    if not _is_of_memory(error):
         raise error
-    return told
+    return str(error)
 
 
 def _too_little(device: "torch.device", what: str, told: str) -> UnavailableError:

@@ -439,6 +439,7 @@ def space_on(
     """The space behind the arguments of a value function: in memory, or on this device."""
     if device is None:
         return make_space(X, X_val, metric, zero_rows=zero_rows)
+    thread_count(run.n_jobs)  # which a device does not need, and what is no number of threads is refused all the same
     return device_space(X, X_val, metric, device, run.device_memory, zero_rows=zero_rows)
 
 
@@ -464,10 +465,7 @@ def nearest_neighbours(
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
     limit, run = _checks.integer("limit", limit, at_least=1), Run(n_jobs, memory, progress)
-    chosen = device_of(device, X, X_val)
-    space = (
-        make_space(X, X_val, metric) if chosen is None else device_space(X, X_val, metric, chosen, run.device_memory)
-    )
+    space = space_on(device_of(device, X, X_val), X, X_val, metric, run)
 
     def compute(block: Nearest) -> tuple[NDArray[Any], ...]:
         found = block.here()

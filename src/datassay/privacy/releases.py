@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
+from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
@@ -284,7 +285,7 @@ class _Setting:
 
     @property
     def points(self) -> NDArray[np.float32] | NDArray[np.float64]:
-        return np.asarray(self.game.inputs.points_val)
+        return as_array(self.game.inputs.points_val)
 
     def ask(self, method: str, told: dict[str, Parameter], cost: Cost, what: str, audience: Audience) -> "Paid":
         """Pay for the release, or find out that it was made before. No noise has been drawn when this is called."""
@@ -315,7 +316,7 @@ def ask_ledger(
     """Pay for a release, or find out that it was made before. No noise has been drawn when this is called."""
     if ledger is None:
         return Paid(None, None, None)
-    dataset = fingerprint(np.asarray(inputs.points), inputs.labels, inputs.ids)
+    dataset = fingerprint(as_array(inputs.points), inputs.labels, inputs.ids)
     earlier = ledger.find(dataset, request)
     if earlier is not None:
         notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
@@ -767,7 +768,7 @@ def _shared_records(inputs: Inputs, features_alone: bool) -> tuple[float, float]
     Validation records are published: a validation set taken out of the training data would give it away. Where records
     have few values, they coincide by chance, training records among themselves as well.
     """
-    points, points_val = np.asarray(inputs.points), np.asarray(inputs.points_val)
+    points, points_val = as_array(inputs.points), as_array(inputs.points_val)
     codes, codes_val = (np.zeros_like(some) if features_alone else some for some in (inputs.codes, inputs.codes_val))
     known = np.unique(points_val[:, 0])  # few records agree in one column: the rest need no second look
     at = np.minimum(np.searchsorted(known, points[:, 0]), len(known) - 1)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Table, prepare
@@ -270,11 +271,11 @@ class Design:
         if isinstance(X_new, Table) != isinstance(X, Table):
             raise UsageError("X and X_new must both be Tables, or neither")
         newcomers = prepare(X_new, y_new, X_val, y_val, ids=ids, numeric=is_regressor(model))
-        points = np.asarray(newcomers.points)
+        points = as_array(newcomers.points)
         if isinstance(X_new, Table):
             assert inputs.encoder is not None
             points = np.asarray(inputs.encoder.transform(X_new)[0])
-        old = np.asarray(inputs.points)
+        old = as_array(inputs.points)
         if old.ndim != 2 or points.ndim != 2 or old.shape[1] != points.shape[1]:
             raise InputError(f"X_new has {points.shape[-1]} columns and X {old.shape[-1]}")
         owners = players(groups, inputs, X)[1]
@@ -286,7 +287,7 @@ class Design:
                       client=client, checkpoint=checkpoint)  # fmt: skip
         game = make_model_game(
             model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
-            np.asarray(inputs.points_val), inputs.labels_val, scoring=scoring,
+            as_array(inputs.points_val), inputs.labels_val, scoring=scoring,
             groups=np.concatenate([owners, self.n + np.arange(new)]), empty=empty, on_failure=on_failure, fast=fast,
             seed=self.seed, ids=None,
         )  # fmt: skip

@@ -18,7 +18,8 @@ from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic
 from datassay.value.streamed import streamed_threshold_total
 
-NOTHING = 1e-15  # sums that are as small cancelled out, but for what rounding left
+NOTHING = 1e-15  # sums that are as small cancelled out, but for what rounding left; …
+ROUNDED = 2.0**-51  # … for each validation point it may be that much
 
 
 def tknn_shapley(
@@ -62,9 +63,10 @@ def tknn_shapley(
         total = streamed_threshold_total(game, tau)
     else:
         total = _threshold_total(game, tau)
+    nothing = max(NOTHING, ROUNDED * game.space.n_validation)
     alone = (
         ()
-        if max(total.max(), -total.min()) > NOTHING or game.n_classes == 1
+        if max(total.max(), -total.min()) > nothing or game.n_classes == 1
         else (f"every value is 0: no training record lies within tau={tau:g} of a validation point, or all cancel out",)
     )
     return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
