@@ -154,6 +154,33 @@ class TestWorth:
             assert "one class only" in made.section(key).left_out
         assert not {"share_negative", "private_rank_correlation"} & set(made.facts())
 
+    def test_what_was_not_judged_is_not_called_right(self):
+        """An empty cell beside «likely mislabelled» reads as no: where labels were not judged, there is no such column."""
+        for sections in (["worth", "leaks"], ["leaks"]):
+            made = da.report(da.census(24, seed=1), quick=True, sections=sections)
+            for section in made.sections:
+                for block in section.blocks:
+                    assert not isinstance(block, Grid) or "likely mislabelled" not in block.columns
+
+    def test_a_number_that_stands_for_missing_ones_is_not_shown(self):
+        """Of few salaries the median is one of them."""
+        frame = da.census(120, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+        frame["salary"] = np.where(np.arange(120) % 3 == 1, 912837.0, np.nan)
+        made = da.report(frame, "income", id="id", quick=True, sections=["worth", "told"])
+        assert any("missing values of 'salary' taken as the training median" in note for note in made.notes)
+        for words in (made.html(), made.summary(), *made.notes):
+            assert "912837" not in words
+        shown = da.report(frame, "income", id="id", quick=True, sections=["worth"], show_rows=True)
+        assert "912837" in shown.html()
+
+    def test_numbers_too_large_are_refused_in_words_alone(self):
+        """Not with warnings of another library as well, which are errors here."""
+        frame = da.census(60).to_frame("pandas")
+        frame["age"] = frame["age"] * 1e300
+        made = da.report(frame, "income", id="id", quick=True)
+        assert "too large to scale" in made.section("worth").left_out
+        assert f"{frame['age'].max():g}" not in made.html()
+
 
 class TestLeaks:
     def test_an_attack_that_fails_deletes_nobody(self):
