@@ -247,6 +247,26 @@ class TestFound:
         assert "gives people away most" not in told(section)
         assert "most at risk" not in told(section)
 
+    def test_attributes_that_tell_as_much_are_named_together(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {"sex": rng.choice(list("fm"), 60), "code": rng.permutation(60), "key": rng.permutation(60)}
+        )
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert section.facts["bits.code"] == pytest.approx(section.facts["bits.key"])
+        assert "code and key identify people most" in plain(section.finding)
+        assert "code and key identify people most" in told(section)
+        assert "identifies" not in told(section)
+
+    def test_what_chance_decides_is_no_finding(self):
+        """Of 30 attributes made alike, none can be called the one that identifies people most."""
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({f"x{i}": rng.integers(0, 3, 200) for i in range(30)})
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert "identifies people most" not in told(section)
+        assert re.search(r"and \d+ others identify people most", plain(section.finding))
+        assert "gives people away most" not in told(section)
+
     def test_small_groups_and_leaving_out_are_counted_right(self):
         table = da.census(500, seed=4)
         section = da.report(table, quick=True, sections=["found"]).section("found")
@@ -289,7 +309,7 @@ class TestFound:
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(rng.integers(0, 3, (120, 24)), columns=[f"c{i}" for i in range(24)])
         made = da.report(frame, quick=True, sections=["found"])
-        caption = figure(made.section("found"), "identifies people most").caption
+        caption = figure(made.section("found"), "identify people most").caption
         assert re.search(r"averaged over [\d,]+ random orders \(to ± [\d.]+ bits\)", caption)
         assert "add up" not in caption
         assert any("estimated from" in note for note in made.notes)
