@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -503,8 +504,49 @@ class TestTold:
         made = da.report(frame, "income", id="id", quick=True)
         assert "n_classes" not in made.section("told").left_out
 
+    def test_which_open_values_are_meant_is_said(self):
+        table = da.census(400, seed=1)
+        made = da.report(table, quick=True, sections=["worth", "told"])
+        private, public = table.split(0.8, seed=0)
+        openly = da.tknn_shapley(private, X_val=public, tau=da.tune_tau(public).best).values
+        first = da.knn_shapley(table).values[private.ids]
+        expected = spearmanr(openly, first).statistic
+        assert made.facts()["open_rank_correlation"] == pytest.approx(expected)
+        assert f"they agree to a rank correlation of {expected:.2f}" in told(made.section("told"))
+        assert "open ones of the same kind" in plain(made.section("told").finding)
+        alone = da.report(table, quick=True, sections=["told"])
+        assert "first section" not in told(alone.section("told"))
+        assert "open_rank_correlation" not in alone.facts()
+
+    def test_values_that_tell_the_label_alone_are_not_told_as_worth(self, monkeypatch):
+        """Where everybody is within τ of everybody, nothing but the label makes a difference."""
+        import datassay.report.told as room
+
+        monkeypatch.setattr(room, "tune_tau", lambda *_, **__: SimpleNamespace(best=1.0))
+        section = da.report(da.census(300, seed=1), quick=True, sections=["told"], epsilon=2.0).section("told")
+        assert "differ by the label alone" in plain(section.finding)
+        assert plain(section.advice).startswith("Do not tell them")
+
+    def test_notes_are_not_taken_for_the_promise(self):
+        frame = da.census(300, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+        frame["born"] = pd.date_range("1950-01-01", periods=300, freq="30D").strftime("%Y-%m-%d")
+        made = da.report(frame, "income", id="id", quick=True, sections=["told"])
+        words = told(made.section("told"))
+        assert "public records that are no part of the private ones. Noted on the way: " in words
+        assert any("holds dates" in note for note in made.notes)
+        assert "holds dates" not in words  # it is said once, where the data are
+
 
 class TestTrade:
+    def test_prices_that_change_nothing_are_not_said_to_decide(self):
+        ages = [23, 35, 41, 23, 56, 61, 33, 28, 45, 50, 39, 23]
+        table = da.read_table(pd.DataFrame({"age": ages, "sex": list("mf") * 6, "y": list("ab") * 6}), "y")
+        paid = da.search_prices(da.knn_shapley(table), share=0.8).inclusiveness
+        assert np.ptp(paid) == 0
+        section = da.report(table, quick=True, sections=["trade"]).section("trade")
+        assert f"At all prices that were tried {paid[0]:.1%} of the owners are paid" in told(section)
+        assert "decide who is paid" not in told(section)
+
     def test_prices_that_pay_nobody_more_are_not_advised(self):
         x = np.array([0.1, 0.7, 0.2, 0.9, 1.1, 1.8, 1.6, 1.4, 1.2, 0.4, 0.6, 1.9])
         frame = pd.DataFrame({"x": x, "y": np.where(x + np.tile([0.5, -0.5, 0], 4) > 1, "hi", "lo")})
