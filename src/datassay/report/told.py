@@ -127,8 +127,9 @@ def told(job: Job) -> Section:
                 (
                     "Open values of the same kind are what would be told without noise: threshold values, by all "
                     "neighbours within a distance τ that the public records decide.",
-                    *((" With the values of the first section, by the nearest neighbours, they agree to a rank "
-                       "correlation of ", Number(f"{first:.2f}", PRIVATE), ": nobody is told their place there.")
+                    *((" With the k-NN Shapley values, by which this page ranks records, they agree to a rank "
+                       "correlation of ",
+                       Number(f"{first:.2f}", PRIVATE), ": an owner is told another value than that.")
                       if first is not None else ()),
                 )
             ),
@@ -172,7 +173,7 @@ def _one_in(delta: float) -> str:
 
 
 def _with_first(job: Job, private: Table, openly: Values) -> float | None:
-    """How far threshold values agree with those of the first section, if the page has them."""
+    """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
     from scipy.stats import spearmanr
 
     if job.values is None:
