@@ -264,6 +264,25 @@ def test_many_classes_are_no_warning():
     assert found.accuracy == 1
 
 
+def test_a_column_that_a_release_has_lost_ends_no_comparison():
+    """Of a column that two in three do not have, groups of 32 share nothing: they are compared by the others."""
+    frame = da.census(120, seed=1).to_frame("pandas").drop(columns=["id", "label_error", "duplicate_of", "rare"])
+    without = da.read_table(frame, "income")
+    frame["salary"] = np.where(np.arange(120) % 3 == 1, 912837.0, np.nan)
+    table = da.read_table(frame, "income")
+    lost = da.read_table(frame.assign(salary=frame["salary"].where(frame.index < 2)), "income").select(
+        np.arange(2, 120)
+    )
+    assert lost.columns["salary"].missing.all()
+    found, expected = (
+        da.release.predictive_utility(one, of, k=3)
+        for one, of in ((lost, table), (without.select(np.arange(2, 120)), without))
+    )
+    assert found == expected
+    compared = da.compare_releases(table, strategies=["keep", "k=32"], people=20)
+    assert np.isfinite(compared.mcc).all()
+
+
 def test_predictive_utility_is_that_of_scikit_learn():
     from sklearn.metrics import matthews_corrcoef
     from sklearn.neighbors import KNeighborsClassifier

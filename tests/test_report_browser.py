@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("pages")
     da.report("census", quick=True, truth="label_error").save(made / "census.html")
+    da.report(da.census(300), sections=["worth"]).save(made / "curve.html")  # quickly, nothing is left out to see
     frame = da.census(200, seed=2).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
     frame["occupation"] = frame["occupation"].replace({"care": "<script>document.title='hit'</script>"})
     frame["income"] = frame["income"].replace({"high": "<img src=x onerror=\"document.title='hit'\">"})
@@ -158,9 +159,30 @@ def test_text_and_figures_can_be_read_by_day_and_night(chromium, folder, scheme)
             "[...document.querySelectorAll('figure svg [style*=\"var(--\"]')].map(e => [getComputedStyle(e).fill,"
             " getComputedStyle(e).stroke]).flat().filter(c => c.startsWith('rgb'))"
         )
+        band = "getComputedStyle(document.documentElement).getPropertyValue('--band').trim()"
+        band = [int(visit.page.evaluate(band)[at : at + 2], 16) for at in (1, 3, 5)]
         for colour in set(used):
-            if rgb(colour) != [0, 0, 0]:
+            if rgb(colour) not in ([0, 0, 0], band):
                 assert contrast(rgb(colour), paper) > 2, colour
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_line_can_be_seen_on_the_band_behind_it(chromium, folder, scheme):
+    with Visit(chromium, folder / "curve.html", color_scheme=scheme) as visit:
+        curve = "[...document.querySelectorAll('figure')].find(f => f.innerText.includes('least valuable tenth'))"
+        painted = visit.page.evaluate(
+            f"[...{curve}.querySelectorAll('svg path[style], svg use[style]')].map(e => getComputedStyle(e)).map(s => [s.fill, s.stroke])"
+        )
+        paper = rgb(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        bands = {fill for fill, stroke in painted if stroke == "none" and fill.startswith("rgb")}
+        lines = {stroke for fill, stroke in painted if fill == "none" and stroke.startswith("rgb")}
+        ink = visit.page.evaluate("getComputedStyle(document.body).color")
+        drawn = {one for one in lines if one != ink}
+        assert bands
+        assert len(drawn) == 2  # by value, and at random
+        for band in bands:
+            assert contrast(rgb(band), paper) < 3, band
+            assert all(contrast(rgb(line), rgb(band)) > 3 for line in drawn), (drawn, band)
 
 
 def test_the_theme_can_be_chosen(chromium, folder):

@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -154,6 +155,33 @@ class TestWorth:
             assert "one class only" in made.section(key).left_out
         assert not {"share_negative", "private_rank_correlation"} & set(made.facts())
 
+    def test_what_was_not_judged_is_not_called_right(self):
+        """An empty cell beside «likely mislabelled» reads as no: where labels were not judged, there is no such column."""
+        for sections in (["worth", "leaks"], ["leaks"]):
+            made = da.report(da.census(24, seed=1), quick=True, sections=sections)
+            for section in made.sections:
+                for block in section.blocks:
+                    assert not isinstance(block, Grid) or "likely mislabelled" not in block.columns
+
+    def test_a_number_that_stands_for_missing_ones_is_not_shown(self):
+        """Of few salaries the median is one of them."""
+        frame = da.census(120, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+        frame["salary"] = np.where(np.arange(120) % 3 == 1, 912837.0, np.nan)
+        made = da.report(frame, "income", id="id", quick=True, sections=["worth", "told"])
+        assert any("missing values of 'salary' taken as the training median" in note for note in made.notes)
+        for words in (made.html(), made.summary(), *made.notes):
+            assert "912837" not in words
+        shown = da.report(frame, "income", id="id", quick=True, sections=["worth"], show_rows=True)
+        assert "912837" in shown.html()
+
+    def test_numbers_too_large_are_refused_in_words_alone(self):
+        """Not with warnings of another library as well, which are errors here."""
+        frame = da.census(60).to_frame("pandas")
+        frame["age"] = frame["age"] * 1e300
+        made = da.report(frame, "income", id="id", quick=True)
+        assert "too large to scale" in made.section("worth").left_out
+        assert f"{frame['age'].max():g}" not in made.html()
+
 
 class TestLeaks:
     def test_an_attack_that_fails_deletes_nobody(self):
@@ -220,6 +248,26 @@ class TestFound:
         assert "gives people away most" not in told(section)
         assert "most at risk" not in told(section)
 
+    def test_attributes_that_tell_as_much_are_named_together(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {"sex": rng.choice(list("fm"), 60), "code": rng.permutation(60), "key": rng.permutation(60)}
+        )
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert section.facts["bits.code"] == pytest.approx(section.facts["bits.key"])
+        assert "code and key identify people most" in plain(section.finding)
+        assert "code and key identify people most" in told(section)
+        assert "identifies" not in told(section)
+
+    def test_what_chance_decides_is_no_finding(self):
+        """Of 30 attributes made alike, none can be called the one that identifies people most."""
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({f"x{i}": rng.integers(0, 3, 200) for i in range(30)})
+        section = da.report(frame, quick=True, sections=["found"]).section("found")
+        assert "identifies people most" not in told(section)
+        assert re.search(r"and \d+ others identify people most", plain(section.finding))
+        assert "gives people away most" not in told(section)
+
     def test_small_groups_and_leaving_out_are_counted_right(self):
         table = da.census(500, seed=4)
         section = da.report(table, quick=True, sections=["found"]).section("found")
@@ -262,7 +310,7 @@ class TestFound:
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(rng.integers(0, 3, (120, 24)), columns=[f"c{i}" for i in range(24)])
         made = da.report(frame, quick=True, sections=["found"])
-        caption = figure(made.section("found"), "identifies people most").caption
+        caption = figure(made.section("found"), "identify people most").caption
         assert re.search(r"averaged over [\d,]+ random orders \(to ± [\d.]+ bits\)", caption)
         assert "add up" not in caption
         assert any("estimated from" in note for note in made.notes)
@@ -456,8 +504,49 @@ class TestTold:
         made = da.report(frame, "income", id="id", quick=True)
         assert "n_classes" not in made.section("told").left_out
 
+    def test_which_open_values_are_meant_is_said(self):
+        table = da.census(400, seed=1)
+        made = da.report(table, quick=True, sections=["worth", "told"])
+        private, public = table.split(0.8, seed=0)
+        openly = da.tknn_shapley(private, X_val=public, tau=da.tune_tau(public).best).values
+        first = da.knn_shapley(table).values[private.ids]
+        expected = spearmanr(openly, first).statistic
+        assert made.facts()["open_rank_correlation"] == pytest.approx(expected)
+        assert f"they agree to a rank correlation of {expected:.2f}" in told(made.section("told"))
+        assert "open ones of the same kind" in plain(made.section("told").finding)
+        alone = da.report(table, quick=True, sections=["told"])
+        assert "by which this page ranks" not in told(alone.section("told"))
+        assert "open_rank_correlation" not in alone.facts()
+
+    def test_values_that_tell_the_label_alone_are_not_told_as_worth(self, monkeypatch):
+        """Where everybody is within τ of everybody, nothing but the label makes a difference."""
+        import datassay.report.told as room
+
+        monkeypatch.setattr(room, "tune_tau", lambda *_, **__: SimpleNamespace(best=1.0))
+        section = da.report(da.census(300, seed=1), quick=True, sections=["told"], epsilon=2.0).section("told")
+        assert "differ by the label alone" in plain(section.finding)
+        assert plain(section.advice).startswith("Do not tell them")
+
+    def test_notes_are_not_taken_for_the_promise(self):
+        frame = da.census(300, seed=1).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
+        frame["born"] = pd.date_range("1950-01-01", periods=300, freq="30D").strftime("%Y-%m-%d")
+        made = da.report(frame, "income", id="id", quick=True, sections=["told"])
+        words = told(made.section("told"))
+        assert "public records that are no part of the private ones. Noted on the way: " in words
+        assert any("holds dates" in note for note in made.notes)
+        assert "holds dates" not in words  # it is said once, where the data are
+
 
 class TestTrade:
+    def test_prices_that_change_nothing_are_not_said_to_decide(self):
+        ages = [23, 35, 41, 23, 56, 61, 33, 28, 45, 50, 39, 23]
+        table = da.read_table(pd.DataFrame({"age": ages, "sex": list("mf") * 6, "y": list("ab") * 6}), "y")
+        paid = da.search_prices(da.knn_shapley(table), share=0.8).inclusiveness
+        assert np.ptp(paid) == 0
+        section = da.report(table, quick=True, sections=["trade"]).section("trade")
+        assert f"At all prices that were tried {paid[0]:.1%} of the owners are paid" in told(section)
+        assert "decide who is paid" not in told(section)
+
     def test_prices_that_pay_nobody_more_are_not_advised(self):
         x = np.array([0.1, 0.7, 0.2, 0.9, 1.1, 1.8, 1.6, 1.4, 1.2, 0.4, 0.6, 1.9])
         frame = pd.DataFrame({"x": x, "y": np.where(x + np.tile([0.5, -0.5, 0], 4) > 1, "hi", "lo")})

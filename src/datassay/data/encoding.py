@@ -230,12 +230,13 @@ def fit_encoder(
             raise InputError(f"column {name!r} of {table.name} has no values; ignore it")
         fill = float(np.median(numbers))
         filled = np.where(absent, fill, column.data.astype(np.float64))
-        if scale == "standard":
-            centre, width = float(filled.mean()), float(filled.std())
-        elif scale == "minmax":
-            centre, width = float(filled.min()), float(np.ptp(filled))
-        else:
-            centre, width = 0.0, 1.0
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+            if scale == "standard":
+                centre, width = float(filled.mean()), float(filled.std())
+            elif scale == "minmax":
+                centre, width = float(filled.min()), float(np.ptp(filled))
+            else:
+                centre, width = 0.0, 1.0
         if not np.isfinite(width) or not np.isfinite(centre):
             raise InputError(f"column {name!r} of {table.name} holds numbers too large to scale; divide it first")
         if filled.min() == filled.max():

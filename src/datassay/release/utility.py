@@ -115,6 +115,9 @@ def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
             f"no label of {held_out.name} ({_checks.listed(np.unique(truth))}) is one of {train.name} "
             f"({_checks.listed(np.unique(labels))})"
         )
+    # A release may have lost all values of a column, as groups do that share an unknown one: it teaches nothing.
+    lost = [name for name in train.features if train.columns[name].missing.all()]
+    train = train.set_aside(lost if len(lost) < len(train.features) else [])
     encoder = fit_encoder(train)
     with warnings.catch_warnings():  # many classes are told by the numbers below, and not beside them
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

@@ -24,6 +24,9 @@ _COLOURS = {
     "#66ccee": "var(--cyan)",
     "#ccbb44": "var(--yellow)",
     "#bbbbbb": "var(--grey)",
+    "#dddddd": "var(--band)",
+    "#888888": "var(--soft)",
+    "#808080": "var(--soft)",
 }
 _CYCLE = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66ccee", "#ccbb44", "#cc3311", "#bbbbbb")
 WIDTH = 5.2  # inches: text of 10 points stays readable on a phone

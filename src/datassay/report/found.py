@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.data import Table
@@ -54,6 +55,8 @@ def found(job: Job) -> Section:
     means = bits.mean()
     order = np.argsort(-means.values, kind="stable")
     top = str(means.ids[order[0]])
+    tops = _foremost([str(name) for name in means.ids], means.values, bits.mean_half)
+    each = " each" if len(tops) > 1 else ""
     job.notes += [note for note in bits.notes if note not in table.notes]
     facts: Facts = {
         "people": len(table),
@@ -77,7 +80,7 @@ def found(job: Job) -> Section:
                 Number(percent(groups.share_below(5)), BITS), " share it with fewer than four others.",
             )
         ),
-        _bits_figure(bits, top, float(means.values[order[0]]), float(means.total)),
+        _bits_figure(bits, tops, float(means.values[order[0]]), float(means.total)),
         _attribute_table(table, bits, bins),
     ]  # fmt: skip
     blocks += _coarsening(plan)
@@ -87,7 +90,8 @@ def found(job: Job) -> Section:
             Number(percent(groups.unique), BITS), f" of the people are unique by {count(len(names), 'attribute')}"
             + (f" of {len(names) + len(dropped)}" if dropped else ""),
             *(
-                (f"; {top} identifies people most (", Number(f"{means.values[order[0]]:.1f} bits", BITS), ").")
+                (f"; {_most(tops, 'identifies', 'identify')} people most (",
+                 Number(f"{means.values[order[0]]:.1f} bits", BITS), f"{each}).")
                 if means.total > 0
                 else (": all are alike.",)
             ),
@@ -96,7 +100,8 @@ def found(job: Job) -> Section:
         cards=(
             Card("unique people", Number(percent(groups.unique), BITS), f"of {len(table):,}"),
             *(
-                (Card("most identifying attribute", Number(top, BITS), f"{means.values[order[0]]:.2f} bits"),)
+                (Card("most identifying " + ("attributes" if each else "attribute"), Number(_among(tops), BITS),
+                      f"{means.values[order[0]]:.2f} bits{each}"),)
                 if means.total > 0
                 else ()
             ),
@@ -175,7 +180,23 @@ def _direct(table: Table) -> list[Block]:
     return found
 
 
-def _bits_figure(bits: Uniqueness, top: str, most: float, total: float) -> Figure:
+def _foremost(names: list[str], means: NDArray[np.float64], half: NDArray[np.float64] | None) -> list[str]:
+    """The attribute of the largest mean, and those that cannot be told from it: equal, or within what is by chance."""
+    first = int(means.argmax())
+    slack = 1e-9 if half is None else np.maximum(half + half[first], 1e-9)
+    near = np.flatnonzero(means >= means[first] - slack)
+    return [names[j] for j in near[np.argsort(-means[near], kind="stable")]]
+
+
+def _among(names: list[str]) -> str:
+    return named(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} others"
+
+
+def _most(names: list[str], one: str, many: str) -> str:
+    return f"{_among(names)} {one if len(names) == 1 else many}"
+
+
+def _bits_figure(bits: Uniqueness, tops: list[str], most: float, total: float) -> Figure:
     means = bits.mean()
     shown = np.argsort(-means.values, kind="stable")[:SHOWN][::-1]
 
@@ -188,7 +209,8 @@ def _bits_figure(bits: Uniqueness, top: str, most: float, total: float) -> Figur
         axes.legend(frameon=False)
 
     return Figure(
-        f"{top} identifies people most: {most:.1f} of {total:.1f} bits"
+        f"{_most(tops, 'identifies', 'identify')} people most: {most:.1f} of {total:.1f} bits"
+        + (" each" if len(tops) > 1 else "")
         if total > 0
         else "No attribute tells anybody apart",
         as_svg(draw, 0.3 * len(shown) + 0.9),
@@ -279,8 +301,6 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
         sample, sample, people=risk.ids[first], **how
     )  # fmt: skip
     facts |= {"mean_risk": risk.mean(), "highest_risk": float(risk.values.max()), "risk_searched": len(risk)}
-    means = given_away.mean()
-    top = next(iter(means))
     rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
     blocks: list[Block] = [
         Paragraph(
@@ -291,7 +311,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
                 Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}.",
             )
         ),
-        _given_away_figure(given_away, top),
+        _given_away_figure(given_away),
         job.listed(
             f"The {'ten' if len(first) == 10 else len(first)} people most at risk"
             + ("" if searched_all else f" of {len(risk):,} searched for") + ", and what gives them away",
@@ -310,8 +330,9 @@ def _stands_out(what: dict[str, float]) -> str:
     return named(sorted(what, key=lambda name: -what[name])[:2])
 
 
-def _given_away_figure(what: RiskShapley, top: str) -> Figure:
+def _given_away_figure(what: RiskShapley) -> Figure:
     means = what.mean()
+    tops = _foremost(list(what.columns), what.values.mean(axis=0), what.mean_half())
     names = list(means)[:SHOWN][::-1]
 
     def draw(axes: "Axes") -> None:
@@ -319,7 +340,9 @@ def _given_away_figure(what: RiskShapley, top: str) -> Figure:
         axes.set_xlabel("re-identification Shapley value")
 
     return Figure(
-        f"{top} gives people away most" if means[top] > 0 else "No attribute gives anybody away",
+        f"{_most(tops, 'gives', 'give')} people away most"
+        if max(means.values()) > 0
+        else "No attribute gives anybody away",
         as_svg(draw, 0.26 * len(names) + 0.8),
         "What knowing an attribute adds to the risk that a person is found, averaged over "
         f"{'all orders' if what.lower is None else 'random orders'} of learning them and over "

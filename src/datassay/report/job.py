@@ -145,8 +145,12 @@ class Job:
         self.records[name] = whole
 
     def discreet(self, note: str) -> str:
-        """A note as it may be shown: it names values of the table only if rows may be."""
-        return note if self.show_rows else re.sub(r"( never occur in .*?) \(.*\)( and match none)", r"\1\2", note)
+        """A note or an error as it may be shown: it names values of the table only if rows may be."""
+        if self.show_rows:
+            return note
+        note = re.sub(r"( never occur in .*?) \(.*\)( and match none)", r"\1\2", note)
+        note = re.sub(r"( missing values of .* taken as the \w+ median) \S+$", r"\1", note)
+        return re.sub(r"( different numbers with decimals) between \S+ and \S+(: )", r"\1\2", note)
 
     def people(self, seconds: float, least: int, most: int, attributes: int, orders: int = 50) -> int:
         """How many people can be searched for in about this time, within limits."""

@@ -31,8 +31,8 @@ def leaks(job: Job) -> Section:
     auc, (low, high) = attack.auc, attack.interval()
     works = low > 0.5
     first = joined.candidates(10)
-    likely = job.records.get("likely_mislabelled", np.zeros(len(job.table)))[job.rows]
-    doubtful = likely[first].astype(np.float64) == 1
+    likely = job.records.get("likely_mislabelled")  # nothing is said where no label was judged
+    doubtful = None if likely is None else likely[job.rows][first].astype(np.float64) == 1
     facts: Facts = {
         "auc": auc,
         "auc_low": low,
@@ -76,7 +76,7 @@ def leaks(job: Job) -> Section:
                 {
                     "value": [f"{one:.3g}" for one in joined.values[first]],
                     "exposure": [f"{one:.3g}" for one in joined.exposure[first]],
-                    "likely mislabelled": ["yes" if one else "" for one in doubtful],
+                    **({} if doubtful is None else {"likely mislabelled": ["yes" if one else "" for one in doubtful]}),
                 },
                 JOINED,
                 "A mislabelled record is exposed because nobody near it has its label: mend the label, and look again.",

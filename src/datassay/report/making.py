@@ -251,7 +251,7 @@ def _answer(name: str, job: Job, given: bool) -> Section:
     except InputError as error:
         if given or isinstance(error, UsageError):  # what the caller got wrong is no lack of the data
             raise
-        return Section(name, title, left_out=f"Not answered: {error}.")
+        return Section(name, title, left_out=f"Not answered: {job.discreet(str(error))}.")
 
 
 def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:

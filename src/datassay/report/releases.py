@@ -322,6 +322,6 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
             "Risk: 0 is none, 1 is that an attacker finds the person and learns the rest. Likeness: 1 is the same, 0 "
             "no more "
             "like the original than random values, below 0 less."
-            + ("" if not compared.notes else " Notes: " + "; ".join(compared.notes[:4]) + "."),
+            + ("" if not compared.notes else " Notes: " + "; ".join(map(job.discreet, compared.notes[:4])) + "."),
         ),
     )  # fmt: skip

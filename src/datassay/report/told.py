@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datassay._errors import InputError
+from datassay.data import Table
 from datassay.evaluate import detect_errors
 from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count
+from datassay.results import Values
 from datassay.value import tknn_shapley, tune_tau
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ def told(job: Job) -> Section:
             )
             if epsilon == job.epsilon:
                 guarantee = values.guarantee
-                remarks = [job.discreet(note) for note in values.notes]
+                remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
+                remarks = list(dict.fromkeys(remarks))
             alike = np.ptp(openly.values) == 0 or np.ptp(values.values) == 0
             agreed.append(0.0 if alike else float(spearmanr(values.values, openly.values).statistic))
             if truth is not None:
@@ -76,22 +79,28 @@ def told(job: Job) -> Section:
         show(at + 1, len(budgets))
     assert guarantee is not None
     here, lowest, best = agree[job.epsilon]
+    first = _with_first(job, private, openly)
+    labels = private.labels.astype(str)
+    by_label = all(float(np.ptp(openly.values[labels == one])) <= 1e-12 for one in np.unique(labels))
     facts: Facts = {
         "epsilon": job.epsilon,
         "delta": job.delta,
         "private_rank_correlation": here,
         **{f"private_rank_correlation.{epsilon:g}": one for epsilon, (one, _, _) in agree.items()},
     }
+    if first is not None:
+        facts["open_rank_correlation"] = first
     enough = [epsilon for epsilon in budgets if epsilon > job.epsilon and agree[epsilon][0] >= GOOD]
     times = math.exp(job.epsilon)
     where = "a fifth of the table" if job.validation is None else job.validation.name
     return Section(
         finding=(
             "Each owner can be told what their record is worth with ε = ", Number(f"{job.epsilon:g}", PRIVATE),
-            ": such values agree with the open ones to a rank correlation of about "
-            "", Number(f"{here:.2f}", PRIVATE), ".",
+            ": such values agree with open ones of the same kind to a rank correlation of about "
+            "", Number(f"{here:.2f}", PRIVATE),
+            *(("; but these differ by the label alone.",) if by_label and here > 0 else (".",)),
         ),
-        advice=(_advice(job, here, enough),),
+        advice=(_advice(job, here, enough, by_label),),
         cards=(
             Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.neighbours}"),
             Card("agreement with open values", Number(f"{here:.2f}", PRIVATE), f"rank correlation; {lowest:.2f} to "
@@ -114,6 +123,16 @@ def told(job: Job) -> Section:
                     "owner is told about their own record depends on that record openly: it is for them alone.",
                 )
             ),
+            Paragraph(
+                (
+                    "Open values of the same kind are what would be told without noise: threshold values, by all "
+                    "neighbours within a distance τ that the public records decide.",
+                    *((" With the k-NN Shapley values, by which this page ranks records, they agree to a rank "
+                       "correlation of ",
+                       Number(f"{first:.2f}", PRIVATE), ": an owner is told another value than that.")
+                      if first is not None else ()),
+                )
+            ),
             *((_curve(agree, job.epsilon, here),) if len(agree) > 1 else ()),
             Grid(
                 "What each ε buys",
@@ -132,7 +151,8 @@ def told(job: Job) -> Section:
                 (
                     f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing "
                     "was released and no budget was spent. The promise takes public records that are no part of the "
-                    "private ones", *((f" ({'; '.join(remarks)})",) if remarks else ()), ". To do it for real, with a ",
+                    "private ones. ", *((f"Noted on the way: {'; '.join(remarks)}. ",) if remarks else ()),
+                    "To do it for real, with a ",
                     Number("ledger", LEDGER), " that cannot be overspent: datassay private-value people.csv "
                     f"--validation public.csv{job.reading} --epsilon {job.epsilon:g} "
                     f"--ledger market.ledger --budget-epsilon "
@@ -152,11 +172,25 @@ def _one_in(delta: float) -> str:
     return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
 
 
-def _advice(job: Job, here: float, enough: list[float]) -> str:
+def _with_first(job: Job, private: Table, openly: Values) -> float | None:
+    """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
+    from scipy.stats import spearmanr
+
+    if job.values is None:
+        return None
+    at = {one: row for row, one in enumerate(job.values.ids.tolist())}
+    first = job.values.values[[at[one] for one in private.ids.tolist()]]
+    alike = np.ptp(openly.values) == 0 or np.ptp(first) == 0
+    return 0.0 if alike else float(spearmanr(first, openly.values).statistic)
+
+
+def _advice(job: Job, here: float, enough: list[float], by_label: bool = False) -> str:
     if job.delta * len(job.table) >= 1:
         return f"Choose a δ far below 1 in {len(job.table):,}: as it is, the promise may fail somebody altogether."
     if job.epsilon >= WEAK:
         return f"Choose a smaller ε: one of {job.epsilon:g} promises next to nothing."
+    if by_label:
+        return "Do not tell them as what a record is worth: all records of a label have one value."
     if here >= GOOD:
         return "Tell each owner their own value and nobody else's, and keep a ledger of what is told."
     if enough and enough[0] < WEAK:

@@ -20,6 +20,7 @@ def trade(job: Job) -> Section:
     found = search_prices(values, share=SHARE, progress=job.stages.part("prices"))
     best, fair = found.best, found.most_inclusive
     n = len(values)
+    least, most = (percent(float(end)) for end in (np.min(found.inclusiveness), np.max(found.inclusiveness)))
     facts: Facts = {
         "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
         "owners_paid_at_most": float(found.inclusiveness[fair]),
@@ -66,8 +67,9 @@ def trade(job: Job) -> Section:
                 )
             ),
             Figure(
-                f"The prices decide who is paid: {percent(float(np.min(found.inclusiveness)))} to "
-                f"{percent(float(np.max(found.inclusiveness)))} of the owners",
+                f"The prices decide who is paid: {least} to {most} of the owners"
+                if least != most
+                else f"At all prices that were tried {most} of the owners are paid",
                 as_svg(found.plot),
                 "Share of owners paid against θ, a line for each markup (privacy cost as a part of the value).",
                 METHOD,

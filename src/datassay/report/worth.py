@@ -38,7 +38,7 @@ def worth(job: Job) -> Section:
     score = _guess(values) + float(values.values.sum())
     blocks: list[Block] = [_total(job, values), _distribution(values)]
     blocks += _classes(values, suspects, judged)
-    blocks.append(_ranked(job, values, suspects, values.lowest(10), -1))
+    blocks.append(_ranked(job, values, suspects, values.lowest(10), -1, judged))
     if likely:
         blocks.append(
             job.listed(
@@ -54,7 +54,7 @@ def worth(job: Job) -> Section:
                 "Neighbours can be wrong as well: look at the record before you change its label.",
             )
         )
-    blocks.append(_ranked(job, values, suspects, values.highest(10), 1))
+    blocks.append(_ranked(job, values, suspects, values.highest(10), 1, judged))
     facts: Facts = {
         "records_valued": n,
         "share_negative": share,
@@ -165,7 +165,7 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     return blocks
 
 
-def _ranked(job: Job, values: Values, suspects: Suspects, rows: NDArray[np.intp], sign: int) -> Grid:
+def _ranked(job: Job, values: Values, suspects: Suspects, rows: NDArray[np.intp], sign: int, judged: bool) -> Grid:
     """The records of most or of least value; the title says that they help or hurt only if all of them do."""
     so = bool((np.sign(values.values[rows]) == sign).all())
     kind = ("that help most" if so else "of most value") if sign > 0 else ("that hurt most" if so else "of least value")
@@ -175,7 +175,7 @@ def _ranked(job: Job, values: Values, suspects: Suspects, rows: NDArray[np.intp]
         {
             "label": [str(one) for one in suspects.labels[rows]],
             "value": [f"{one:.3g}" for one in values.values[rows]],
-            "likely mislabelled": ["yes" if one else "" for one in suspects.likely[rows]],
+            **({"likely mislabelled": ["yes" if one else "" for one in suspects.likely[rows]]} if judged else {}),
         },
         METHOD,
     )
