@@ -56,7 +56,7 @@ class TestWorth:
     def test_what_changes_nothing_is_not_said_to_spoil(self):
         made = da.report(clusters(), "y", sections=["worth"])
         curve = figure(made.section("worth"), "least valuable tenth")
-        assert "hardly changes predictions: accuracy 1.000 → 1.000" in curve.title
+        assert "does not clearly change predictions: accuracy 1.000 → 1.000" in curve.title
         said = float(re.search(r"up to about ([\d.]+) are within chance", curve.caption)[1])
         assert 0 < said < 0.1
 
@@ -74,7 +74,10 @@ class TestWorth:
         noise = 2 * math.sqrt(p * (1 - p) / (len(test) + 4))
         assert f"up to about {noise:.3f} are within chance" in figure(section, "tenth").caption
         step = round((values.values < 0).mean() / 0.05)
-        verdict = "no better than" if accuracy[step] <= curve.random["accuracy"][step] + noise else "better than"
+        better = accuracy[step] - curve.random["accuracy"][step]
+        verdict = (
+            "no better, beyond chance, than" if abs(better) <= noise else f"{'better' if better > 0 else 'worse'} than"
+        )
         assert f"an accuracy of {accuracy[step]:.3f}: {verdict} leaving out as many at random" in told(section)
 
     def test_improving_and_spoiling_are_told_apart(self):
@@ -86,8 +89,37 @@ class TestWorth:
         found = figure(section, "tenth")
         before, after = section.facts["accuracy"], section.facts["accuracy_without_worst_tenth"]
         noise = float(re.search(r"up to about ([\d.]+) are within chance", found.caption)[1])
-        word = "hardly changes" if abs(after - before) <= noise else "improves" if after > before else "spoils"
+        word = "does not clearly change" if abs(after - before) <= noise else "improves" if after > before else "spoils"
         assert f"tenth {word} predictions" in found.title
+
+    def test_the_most_frequent_class_is_named_beside_guessing(self):
+        frame = clusters(200)
+        frame["y"] = np.where(np.arange(200) < 150, "many", "few")
+        section = da.report(frame, "y", quick=True, sections=["worth"]).section("worth")
+        assert "always naming the most frequent class would be right for 0.750" in told(section)
+        assert any(card.note == "guessing: 0.500; always the most frequent class: 0.750" for card in section.cards)
+
+    def test_of_labels_that_are_noise_nothing_is_advised(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.integers(0, 9, (300, 6)), columns=list("abcdef")).assign(y=rng.integers(0, 2, 300))
+        made = da.report(frame, "y", quick=True, sections=["worth", "leaks", "trade"])
+        assert "no more often than by chance" in told(made.section("worth"))
+        assert "Act on no single value" in told(made.section("worth"))
+        assert "Delete nobody for this" in told(made.section("leaks"))
+        assert "Delete these first" not in told(made.section("leaks"))
+        assert "Sell none of it by these values" in told(made.section("trade"))
+        sense = da.report(clusters(), "y", quick=True, sections=["worth", "leaks", "trade"])
+        for section in sense.sections:
+            assert not re.search("chance, so that|Act on no|Delete nobody|Sell none", told(section))
+
+    def test_rows_that_go_by_their_numbers_are_called_rows(self):
+        frame = da.census(300, seed=2).to_frame("pandas").drop(columns=["id"])
+        numbered = da.report(frame, "income", quick=True, sections=["worth"]).section("worth")
+        assert re.search(r"beginning with rows \d+, \d+ and \d+ \(counted from 0\)\.", told(numbered))
+        named = da.report(
+            frame.assign(id=[f"p{i}" for i in range(300)]), "income", id="id", quick=True, sections=["worth"]
+        )
+        assert re.search(r"beginning with p\d+, p\d+ and p\d+\.", told(named.section("worth")))
 
     def test_guessing_is_one_in_the_number_of_classes(self):
         frame = clusters(90).assign(y=[f"c{i % 3}" for i in range(90)])
@@ -222,6 +254,20 @@ class TestFound:
         asked = da.report(frame, "income", quick=True, sections=["found"], quasi_identifiers=["id"])
         assert asked.facts()["share_unique"] == 1.0
 
+    def test_numbers_that_may_be_codes_are_named(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {"zip": rng.integers(10_000, 99_999, 60), "pay": rng.integers(900, 90_000, 60), "born": 1980}
+        )
+        made = da.report(frame, quick=True, sections=["found"])
+        assert [note for note in made.notes if "postal code" in note] == [
+            "column 'zip' is taken for numbers; if its 5 digits are a code, such as a postal code, read it with "
+            "--categorical"
+        ]
+        assert not any(
+            "postal" in note for note in da.report(frame.astype({"zip": str}), quick=True, sections=["found"]).notes
+        )
+
     def test_one_attribute_that_names_everybody_is_not_fine(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"phone": rng.permutation(np.arange(400) * 13 + 5)})
@@ -355,6 +401,7 @@ class TestRelease:
             assert shown[name]["mean risk"] == f"{np.mean([one.values[i] for one in found]):.3f}"
             assert shown[name]["prediction (MCC)"] == f"{np.mean([one.mcc[i] for one in found]):.3f}"
             assert shown[name]["highest risk"] == f"{max(one.risks[i].max() for one in found):.3f}"
+            assert f"{section.facts[f'highest_risk.{name}']:.3f}" == shown[name]["highest risk"]
         rho, n = np.mean([one.mcc[0] for one in found]), 45 * 3
         assert f"MCC up to about {2 * math.sqrt((1 - rho**2) / n):.2f} are within chance" in told(section)
 
@@ -371,6 +418,20 @@ class TestRelease:
                 ["keep"], np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), np.full((1, 1), rho.mean()), 1, n, ()
             ).error
             assert 0.8 * 2 * rho.std() < said < 1.3 * 2 * rho.std()
+
+    def test_that_the_person_most_at_risk_is_hardly_helped_is_said_where_it_is_so(self):
+        from datassay.report.releases import _Compared, _least_helped
+
+        def said(after, name="k=8"):
+            risk, highest, one = np.array([[0.5, 0.2]]), np.array([[0.6, after]]), np.ones((1, 2))
+            compared = _Compared(["keep", name], risk, highest, one, one, 9, 9, ())
+            (paragraph,) = _least_helped(compared, compared.pick())
+            return plain(paragraph.text)
+
+        assert "hardly helped: 0.625 with k=8 and 0.600 as it is" in said(0.625)
+        assert "hardly helped" not in said(0.3)
+        assert "In groups of 2, whoever knows the others finds the last one" in said(0.3, "k=2")
+        assert "In groups" not in said(0.3)
 
     def test_leaving_people_out_is_never_picked(self):
         section = da.report(
@@ -413,7 +474,8 @@ class TestRelease:
         section = da.report("census", quick=True, sections=["release"]).section("release")
         name = section.facts["recommended_release"]
         aside = "--ignore label_error,duplicate_of,rare"
-        assert f"datassay release census --label income {aside} --write {name} --to released.csv" in told(section)
+        how = f"{aside} --strategies keep,{name} --write {name} --to released.csv"
+        assert f"datassay release census --label income {how}" in told(section)
 
     @pytest.mark.parametrize("label", ["income", None])
     def test_what_was_set_aside_does_not_slip_into_the_release(self, tmp_path, monkeypatch, label):

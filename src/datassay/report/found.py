@@ -105,7 +105,7 @@ def found(job: Job) -> Section:
                 if means.total > 0
                 else ()
             ),
-            *((Card("mean risk of being found", Number(f"{facts['mean_risk']:.2f}", RISK), "0 is none, 1 certain"),)
+            *((Card("mean risk of being found", Number(f"{facts['mean_risk']:.2f}", RISK), "a score from 0 to 1"),)
               if "mean_risk" in facts else ()),
         ),
         blocks=tuple(blocks),
@@ -308,7 +308,9 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
                 f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
                 "with a mean risk of ", Number(f"{risk.mean():.3f}", RISK),
                 f" ({count(len(risk), 'person', 'people')} searched for; a record picked at random scores ",
-                Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}.",
+                Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}. The risk is a "
+                "score and no probability: how well those can be linked to the person "
+                "who are nearest by what is known, times how much they tell of the rest.",
             )
         ),
         _given_away_figure(given_away),

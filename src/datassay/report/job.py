@@ -60,6 +60,7 @@ class Job:
     aside: tuple[str, ...] = ()  # columns taken for numbers of rows
     categorical: tuple[str, ...] = ()  # columns that were to be read as categories
     notes: list[str] = field(default_factory=list)
+    predictable: bool = True  # whether neighbours agree on labels more often than by chance, as far as was looked
 
     @property
     def run(self) -> dict[str, Any]:
@@ -156,6 +157,16 @@ class Job:
         """How many people can be searched for in about this time, within limits."""
         each = LOOK * len(self.sample) * attributes * orders
         return int(min(len(self.sample), most, max(least, seconds / each)))
+
+    @property
+    def row_numbers(self) -> bool:
+        """Whether records go by their rows, counted from 0, having no ids."""
+        ids = self.table.ids
+        return self.table.id is None and ids.dtype.kind in "iu" and bool(np.array_equal(ids, np.arange(len(ids))))
+
+    def these(self, ids: NDArray[np.generic]) -> str:
+        """Some records, in a sentence."""
+        return f"rows {named(ids)} (counted from 0)" if self.row_numbers else named(ids)
 
     def listed(
         self, title: str, rows: NDArray[np.intp], columns: dict[str, list[str]], method: str, note: str = ""

@@ -1,6 +1,7 @@
 """What does the data leak: can members be told from others, and who is exposed for little use."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, value_and_exposure
 from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
@@ -70,7 +71,7 @@ def leaks(job: Job) -> Section:
         blocks.append(
             job.listed(
                 "Delete these first: of low value, the most exposed first"
-                if works
+                if works and job.predictable
                 else "Of low value, the most exposed first",
                 first,
                 {
@@ -79,7 +80,9 @@ def leaks(job: Job) -> Section:
                     **({} if doubtful is None else {"likely mislabelled": ["yes" if one else "" for one in doubtful]}),
                 },
                 JOINED,
-                "A mislabelled record is exposed because nobody near it has its label: mend the label, and look again.",
+                "A mislabelled record is exposed because nobody near it has its label: mend the label, and look again. "
+                f"No exposure can be more than 1/(2k) = {0.5 / k:.3g}. {_of_which_class(table.labels, delete)}These "
+                "are records that a model gives away; whom their attributes give away is another question.",
             )
         )
     return Section(
@@ -90,7 +93,9 @@ def leaks(job: Job) -> Section:
         ),
         advice=(
             "Mend or delete the records listed first: they cost privacy and bring little."
-            if len(first) and works
+            if len(first) and works and job.predictable
+            else "Delete nobody for this: values say little here."
+            if not job.predictable
             else "Nothing has to be deleted for this.",
         ),
         cards=(
@@ -115,6 +120,20 @@ def _verdict(low: float, auc: float) -> str:
         return "This attack does not tell members from others by the errors"
     degree = "hardly" if auc < 0.55 else "somewhat" if auc < 0.7 else "well"
     return f"Members can {degree} be told from others by the errors"
+
+
+def _of_which_class(labels: NDArray[np.generic], delete: NDArray[np.bool_]) -> str:
+    """Whether those to be deleted first are of one class far more than others are."""
+    names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    there = np.bincount(codes[delete], minlength=len(names))
+    shares, of_all = there / max(1, there.sum()), sizes / len(labels)
+    c = int((shares - of_all).argmax())
+    if shares[c] - of_all[c] < 0.2:
+        return ""
+    return (
+        f"Of all {there.sum():,} such records {percent(float(shares[c]))} have the label {names[c]!s}, as have "
+        f"{percent(float(of_all[c]))} of all records: deleting them thins out that class. "
+    )
 
 
 def _few_false_alarms(attack: Attack) -> tuple[str | Number, ...]:

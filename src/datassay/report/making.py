@@ -1,7 +1,7 @@
 """The whole report: the table is read, every section asks its question, the answers make a page."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -276,12 +276,8 @@ def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:
         "quick": job.quick,
         "balance": job.balance,
         "show_rows": job.show_rows,
-        "named": "their row, counted from 0," if table.id is None and _counts(table.ids) else "their id",
+        "named": "their row, counted from 0," if job.row_numbers else "their id",
     }
-
-
-def _counts(ids: NDArray[np.generic]) -> bool:
-    return ids.dtype.kind in "iu" and bool(np.array_equal(ids, np.arange(len(ids))))
 
 
 def _notes(job: Job) -> tuple[str, ...]:
@@ -292,9 +288,25 @@ def _notes(job: Job) -> tuple[str, ...]:
         "--quasi-identifiers if somebody could know it"
         for name in job.aside
     ]
+    found += [
+        f"column {name!r} is taken for numbers; if its {digits} digits are a code, such as a postal code, read it with "
+        "--categorical"
+        for name, digits in _codes(job.table)
+    ]
     found += job.notes
     if job.values is not None:
         found += job.values.notes
     if job.table.carried:
         found.append(f"not used as features: {', '.join(job.table.carried)}")
     return tuple(dict.fromkeys(map(job.discreet, found)))
+
+
+def _codes(table: Table) -> Iterator[tuple[str, int]]:
+    """Columns of whole numbers that have the same number of digits in every row, five or more, and one of them."""
+    for name in table.features:
+        column = table.columns[name]
+        if column.is_date or column.kind != "numeric" or column.data.dtype.kind not in "iu" or not len(column.data):
+            continue
+        least, largest = int(column.data.min()), int(column.data.max())
+        if least >= 10_000 and len(str(least)) == len(str(largest)):
+            yield name, len(str(least))

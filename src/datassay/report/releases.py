@@ -103,11 +103,10 @@ def releases(job: Job) -> Section:
             Card("pick", Number("none", STRATEGIES), "see the table"),
             Card("mean risk of being found", Number(f"{risk[0]:.2f}", RISK), "as it is"),
         )
-    numbers = {"risk": compared.risk, "highest_risk": compared.highest, "fidelity": compared.alike, "mcc": compared.mcc}
-    for measure, found in numbers.items():
-        if found is not None:
-            means = found.mean(axis=0)
-            facts |= {f"{measure}.{name}": float(one) for name, one in zip(compared.names, means, strict=True)}
+    numbers = {"risk": compared.risk, "fidelity": compared.alike, "mcc": compared.mcc}
+    means = {measure: found.mean(axis=0) for measure, found in numbers.items() if found is not None}
+    for measure, found in (*means.items(), ("highest_risk", compared.highest.max(axis=0))):
+        facts |= {f"{measure}.{name}": float(one) for name, one in zip(compared.names, found, strict=True)}
     return Section(
         finding=finding,
         advice=advice,
@@ -245,13 +244,40 @@ def _command(job: Job, name: str) -> str:
     """What makes the release of the table as it was read here: what was set aside must not slip into it."""
     table = job.table
     if table.label is not None:
-        return f"datassay release {shlex.quote(table.name)}{job.reading} --write {shlex.quote(name)} --to released.csv"
+        return (
+            f"datassay release {shlex.quote(table.name)}{job.reading} --strategies {shlex.quote(f'keep,{name}')} "
+            f"--write {shlex.quote(name)} --to released.csv"
+        )
     how = "".join(f", {option}={one!r}" for option, one in _read_by(job).items() if one)
     return f"da.release.make_release({name!r}, da.read_table({table.name!r}{how})).save('released.csv', ids=False)"
 
 
 def _read_by(job: Job) -> dict[str, str | list[str] | None]:
     return {"id": job.table.id, "ignore": list(job.table.carried), "categorical": list(job.categorical)}
+
+
+def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
+    """What the pick does for the person most at risk, and what it has to do with other ways."""
+    if at is None:
+        return []
+    name = compared.names[at]
+    before, after = (float(one) for one in compared.highest.max(axis=0)[[0, at]])
+    kind, _, size = name.partition("=")
+    few = kind == "k" and int(size) < 5
+    hardly: Text = (
+        "The person most at risk is hardly helped: ", Number(f"{after:.3f}", RISK), f" with {name} and ",
+        Number(f"{before:.3f}", RISK), " as it is. Look at those who stand out one by one. ",
+    )  # fmt: skip
+    return [
+        Paragraph(
+            (
+                *(hardly if after > 0.9 * before else ()),
+                *((f"In groups of {size}, whoever knows the others finds the last one. ",) if few else ()),
+                "This is one way, and making attributes coarser another: each is looked at by itself. Elsewhere on "
+                "this page the mean risk can be another, as other people are searched for, among more of them.",
+            )
+        )
+    ]
 
 
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
@@ -307,6 +333,7 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
                 *((f" To make it: {_command(job, compared.names[at])}",) if at is not None else ()),
             )
         ),
+        *_least_helped(compared, at),
         Figure(
             f"{compared.names[at]} is the pick: mean risk {risk[0]:.2f} → {risk[at]:.2f}"
             if at is not None
@@ -319,8 +346,9 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         ),
         Grid(
             "Strategies", tuple(columns), tuple(rows), kinds, STRATEGIES,
-            "Risk: 0 is none, 1 is that an attacker finds the person and learns the rest. Likeness: 1 is the same, 0 "
-            "no more "
+            "Risk is a score and no probability: 0 is none, 1 that an attacker finds the person and learns all the "
+            "rest, 0.5 also that they find the person and learn nothing more. The highest is that of any person on any "
+            "split. Likeness: 1 is the same, 0 no more "
             "like the original than random values, below 0 less."
             + ("" if not compared.notes else " Notes: " + "; ".join(map(job.discreet, compared.notes[:4])) + "."),
         ),

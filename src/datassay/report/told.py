@@ -1,6 +1,7 @@
 """What can be told: values under differential privacy, and what ε means for the people in the data."""
 
 import math
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,7 +154,8 @@ def told(job: Job) -> Section:
                     "was released and no budget was spent. The promise takes public records that are no part of the "
                     "private ones. ", *((f"Noted on the way: {'; '.join(remarks)}. ",) if remarks else ()),
                     "To do it for real, with a ",
-                    Number("ledger", LEDGER), " that cannot be overspent: datassay private-value people.csv "
+                    Number("ledger", LEDGER), " that cannot be overspent: datassay private-value "
+                    f"{shlex.quote(job.table.name)} "
                     f"--validation public.csv{job.reading} --epsilon {job.epsilon:g} "
                     f"--ledger market.ledger --budget-epsilon "
                     f"{2 * job.epsilon:g}.",

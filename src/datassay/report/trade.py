@@ -46,6 +46,10 @@ def trade(job: Job) -> Section:
             Number(percent(float(found.inclusiveness[fair])), METHOD), " at those that pay the most owners.",
         ),
         advice=(
+            "Sell none of it by these values: they say little of single records here.",
+        )
+        if not job.predictable
+        else (
             "None of the prices that were tried pays more owners.",
         )
         if found.inclusiveness[fair] <= found.inclusiveness[best]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, named, percent
+from datassay.report.job import Job, count, percent
 from datassay.report.methods import METHODS
 from datassay.results import Values
 from datassay.value import knn_shapley
@@ -25,7 +25,8 @@ def worth(job: Job) -> Section:
     values = job.valued(0.45)
     votes = 2 * job.k
     suspects = likely_errors(job.sample, values=values, k=votes, progress=job.stages.part("values", 0.35), **job.run)
-    judged = len(values) >= FEWEST and _predictable(suspects)
+    job.predictable = _predictable(suspects) or len(values) < FEWEST
+    judged = len(values) >= FEWEST and job.predictable
     if not judged:
         suspects = replace(suspects, likely=np.zeros(len(values), bool))
     job.record("value", values.values)
@@ -67,7 +68,7 @@ def worth(job: Job) -> Section:
     if not job.quick and n >= 100:
         blocks += _removal(job, facts)
     harm = "hurts more than it helps" if negative.sum() == 1 else "hurt more than they help"
-    who = named(suspects.ids[first[:3]]) if likely else named(values.ids[values.lowest(3)])
+    who = job.these(suspects.ids[first[:3]] if likely else values.ids[values.lowest(3)])
     mistaken: tuple[str | Number, ...] = (
         (", and ", Number(f"{likely:,}", ERRORS), f" {'looks' if likely == 1 else 'look'} mislabelled.")
         if judged
@@ -75,13 +76,19 @@ def worth(job: Job) -> Section:
     )
     return Section(
         finding=(
+            "" if job.predictable else "Neighbours agree on labels no more often than by chance, so that their values "
+            "say little of single records: ",
             Number(count(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
             f") {harm}", *mistaken,
         ),
         advice=(
-            f"Check the labels of the records listed, beginning with {who}."
+            "Act on no single value; look for attributes that tell the label, or value the records for a model of "
+            "your own."
+            if not job.predictable
+            else f"Check the labels of the records listed, beginning with {who}."
             if likely
-            else f"Look at the records of least value, beginning with {who}.",
+            else f"Look at the records of least value, beginning with {who}."
+            + (f" Of {n} records, though, little is sure." if n < FEWEST else ""),
         ),
         cards=(
             Card("records of negative value", Number(percent(share), METHOD), f"{int(negative.sum()):,} of {n:,}"),
@@ -90,7 +97,10 @@ def worth(job: Job) -> Section:
                 if judged
                 else ()
             ),
-            Card("share of right neighbours", Number(f"{score:.3f}", METHOD), f"guessing: {_guess(values):.3f}"),
+            Card(
+                "share of right neighbours", Number(f"{score:.3f}", METHOD),
+                f"guessing: {_guess(values):.3f}; always the most frequent class: {_most_frequent(job):.3f}",
+            ),
         ),
         blocks=tuple(blocks),
         unseen=_unseen(job, judged),
@@ -114,6 +124,12 @@ def _guess(values: Values) -> float:
     return 1 / float(str(values.parameters["n_classes"]))
 
 
+def _most_frequent(job: Job) -> float:
+    """How often the most frequent class is right."""
+    judges = job.sample if job.validation is None else job.validation
+    return float(np.unique(judges.labels, return_counts=True)[1].max() / len(judges))
+
+
 def _total(job: Job, values: Values) -> Paragraph:
     by = "the other records, each in turn" if job.validation is None else f"{job.validation.name}"
     return Paragraph(
@@ -122,6 +138,7 @@ def _total(job: Job, values: Values) -> Paragraph:
             Number(f"{job.k}", METHOD), f" nearest neighbours predict {by}. Together the values bring the share of "
             "right neighbours from ", Number(f"{_guess(values):.3f}", METHOD), " (guessing) to ",
             Number(f"{_guess(values) + values.values.sum():.3f}", METHOD),
+            "; always naming the most frequent class would be right for ", Number(f"{_most_frequent(job):.3f}", METHOD),
             ". A negative value means: to a random group of the others, the record does more harm than good.",
         )
     )  # fmt: skip
@@ -218,11 +235,14 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
     facts |= {"accuracy": whole, "accuracy_without_worst_tenth": tenth}
     share = (whole * len(test) + 2) / (len(test) + 4)  # Agresti & Coull: of use at 0 and 1 as well
     noise = float(2 * np.sqrt(share * (1 - share) / (len(test) + 4)))
-    change = "hardly changes" if abs(tenth - whole) <= noise else "improves" if tenth > whole else "spoils"
+    change = "improves" if tenth > whole + noise else "spoils" if tenth < whole - noise else "does not clearly change"
     hurting = float(_negative(values).mean())
     step = int(np.clip(round(hurting / 0.05), 0, len(SHARES) - 1))
     there, by_chance = float(curve.scores["accuracy"][step]), float(curve.random["accuracy"][step])
-    verdict = "no better than" if there <= by_chance + noise else "better than"
+    verdict = (
+        "better than" if there > by_chance + noise else "worse than" if there < by_chance - noise
+        else "no better, beyond chance, than"
+    )  # fmt: skip
     return [
         Figure(
             f"Leaving out the least valuable tenth {change} predictions: accuracy {whole:.3f} → {tenth:.3f}",
