@@ -521,6 +521,10 @@ class TestTold:
             for _ in range(7)
         ]
         assert abs(made.facts()["private_rank_correlation"] - np.median(again)) < 0.1
+        frame = pd.DataFrame({"label": private.labels.astype(str), "value": openly.values})
+        means = frame.groupby("label")["value"].transform("mean")
+        alone = f"would agree with them to {spearmanr(means, openly.values).statistic:.2f}"
+        assert alone in told(made.section("told"))
         weak = da.report(table, sections=["told"], epsilon=0.01).facts()["private_rank_correlation"]
         assert weak < made.facts()["private_rank_correlation"]
 

@@ -5,6 +5,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.data import Table
@@ -37,8 +38,6 @@ def told(job: Job) -> Section:
             "of public records with --validation"
         )
     job.check_classes()
-    from scipy.stats import spearmanr
-
     if job.validation is None:
         private, public = job.sample.split(0.8, seed=job.seed)
     else:
@@ -70,8 +69,7 @@ def told(job: Job) -> Section:
                 guarantee = values.guarantee
                 remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
                 remarks = list(dict.fromkeys(remarks))
-            alike = np.ptp(openly.values) == 0 or np.ptp(values.values) == 0
-            agreed.append(0.0 if alike else float(spearmanr(values.values, openly.values).statistic))
+            agreed.append(_agreement(values.values, openly.values))
             if truth is not None:
                 detected.append(detect_errors(values.values, truth).auroc)
         agree[epsilon] = (float(np.median(agreed)), min(agreed), max(agreed))
@@ -127,7 +125,10 @@ def told(job: Job) -> Section:
             Paragraph(
                 (
                     "Open values of the same kind are what would be told without noise: threshold values, by all "
-                    "neighbours within a distance τ that the public records decide.",
+                    "neighbours within a distance τ that the public records decide. To tell everybody the mean value "
+                    "of their label would agree with them to ",
+                    Number(f"{_label_alone(openly, labels):.2f}", PRIVATE),
+                    ": what is more than that is about the record.",
                     *((" With the k-NN Shapley values, by which this page ranks records, they agree to a rank "
                        "correlation of ",
                        Number(f"{first:.2f}", PRIVATE), ": an owner is told another value than that.")
@@ -174,16 +175,26 @@ def _one_in(delta: float) -> str:
     return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
 
 
-def _with_first(job: Job, private: Table, openly: Values) -> float | None:
-    """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
+def _label_alone(openly: Values, labels: NDArray[np.str_]) -> float:
+    """How far the mean value of a record's label agrees with its own value."""
+    codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+    return _agreement((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
+
+
+def _agreement(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Rank correlation; 0 where one of them says nothing."""
     from scipy.stats import spearmanr
 
+    return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
+
+
+def _with_first(job: Job, private: Table, openly: Values) -> float | None:
+    """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
     if job.values is None:
         return None
     at = {one: row for row, one in enumerate(job.values.ids.tolist())}
     first = job.values.values[[at[one] for one in private.ids.tolist()]]
-    alike = np.ptp(openly.values) == 0 or np.ptp(first) == 0
-    return 0.0 if alike else float(spearmanr(first, openly.values).statistic)
+    return _agreement(first, openly.values)
 
 
 def _advice(job: Job, here: float, enough: list[float], by_label: bool = False) -> str:
