@@ -261,6 +261,20 @@ class TestBudgets:
         own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=bounds, seed=0)
         assert "ε = 0.5 to 1.5 a feature" in own.guarantee.mechanism
 
+    def test_the_summary_says_why_more_is_promised_than_was_spent(self):
+        def chooser(view):
+            return [0] if view.step < 2 else []
+
+        game = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), seed=0)
+        assert "spent 4 in 2 queries; the ε below is for all 9 it may be asked, whatever the" in game.summary()
+        assert "(ε = 18, δ = 0)" in game.summary()
+        fewer = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), max_queries=3, seed=0)
+        assert "is for all 3 it may" in fewer.summary()
+        none = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), max_queries=0, seed=0)
+        assert "spent 0 in 0 queries." in none.summary()
+        whole = da.disclosure_game(*made(d=2), "random", 1.0, 9, 1.0, bounds=(0, 1), seed=0)
+        assert "spent 18 in 9 queries." in whole.summary()  # the two are the same
+
     def test_an_end_to_queries(self):
         for strategy in ("random", "shapley", "ucb"):
             game = da.disclosure_game(*made(), strategy, 1.0, 9, 1.0, bounds=(0, 1), max_queries=50, seed=0)

@@ -250,6 +250,8 @@ class Disclosure:
         told = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
         settings = ", ".join(f"{name}={value}" for name, value in told.items())
         most = int(self.queries.max(initial=0))
+        allowed = min(self.t_max, int(str(told.get("max_queries", self.t_max))))
+        rest = f"; the ε below is for all {allowed:,} it may be asked, whatever the consumer does" * (most < allowed)
         d = self.centres.shape[1]
         full = "" if math.isnan(self.full_utility) else f"; {self.full_utility:.4f} from the records as they are"
         lines = [
@@ -258,7 +260,7 @@ class Disclosure:
             f"{self.n_queries:,} queries of {self.inclusiveness:.1%} of the records: budget {self.budget:.6g} (ε a "
             f"feature × queries), Gini of spending {self.gini:.3f}.",
             f"A query costs ε = {self.query_cost:.6g} over {d:,} features; the record most asked for spent "
-            f"{most * self.query_cost:.6g} in {most} queries.",
+            f"{most * self.query_cost:.6g} in {most} quer{'y' if most == 1 else 'ies'}{rest}.",
         ]  # fmt: skip
         last = {name: track[-1] for name, track in self.trajectory.items()}
         if not math.isnan(last["error"]):
