@@ -168,7 +168,16 @@ def test_a_search_goes_on(files):
             (["search", *GAME, "--t-maxes", bad], "--t-maxes must be whole numbers", 2)
             for bad in ("inf", "1e400", "nan")
         ),
-        (["search", *GAME, "--t-maxes", "1e300"], "t_maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "1e300"], "each of --t-maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "0"], "each of --t-maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "2,2"], "--t-maxes must be different numbers, got '2,2'", 2),
+        (["search", *GAME, "--t-maxes", ""], "--t-maxes must be numbers separated by commas, got ''", 2),
+        (["search", *GAME, "--epsilons", "1,-1"], "each of --epsilons must be a finite number above 0, got -1", 2),
+        (["search", *GAME, "--explorations=-1"], "each of --explorations must be a finite number at least 0", 2),
+        *(
+            (["play", *REAL, "--ledger", "l", f"--budget-epsilon={bad}"], "--budget-epsilon must be a finite number", 2)
+            for bad in ("-5", "inf")
+        ),
         (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers", 2),
         (["play", *GAME, "-o", "people.csv"], "is an input", 2),
         (["play", *GAME, "-o", "x.txt"], "must end in .parquet", 2),
@@ -202,6 +211,11 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         (["--thetas", "1,2"], "--thetas belongs to --search"),
         (["--markups", "1,2"], "--markups belongs to --search"),
         (["--search", "--share", "0.5", "--thetas", "200"], "each of thetas must be such that φ^θ can be written down"),
+        (["--search", "--share", "0.5", "--thetas", "1,-1"], "each of --thetas must be a finite number at least 0"),
+        (["--search", "--share", "0.5", "--thetas", ""], "--thetas must be numbers separated by commas, got ''"),
+        (["--search", "--share", "0.5", "--markups=-1"], "each of --markups must be a finite number at least 0"),
+        (["--search", "--share", "0.5", "--markups", ""], "--markups must be numbers separated by commas, got ''"),
+        (["--search", "--share", "0.5", "--budget", "0"], "--budget must be a finite number above 0, got 0.0"),
         (["--search", "--share", "0.5", "--theta", "2"], "leave out --theta"),
         (["--bought", "b.csv"], "--bought needs"),
         (["--target", "99"], "out of reach"),

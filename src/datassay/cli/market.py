@@ -180,10 +180,10 @@ def price(
       datassay market price values.parquet --search --share 0.8
     """
     import datassay as da
+    from datassay import _checks
 
     conditions = check_conditions(fail_if)
     check_written([output, bought], [plot], [], [str(values)])
-    worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
         raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
     for name, option in (("budget", budget), ("thetas", thetas), ("markups", markups)):
@@ -193,12 +193,18 @@ def price(
         raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
         raise UsageError("--bought needs what the consumer wants: --target or --share")
+    tried = [
+        number_list("--thetas", "0,0.5,1,1.5,2,3" if thetas is None else thetas, at_least=0),
+        number_list("--markups", "0,0.5,1,2" if markups is None else markups, at_least=0),
+    ]
+    budget = None if budget is None else _checks.number("--budget", budget, above=0)
+    worth: Values = da.load_result(values)
     result: Any
     if search:
         with nothing_printed():
             result = da.search_prices(
-                worth, target, share=share, thetas=number_list("--thetas", thetas or "0,0.5,1,1.5,2,3"),
-                markups=number_list("--markups", markups or "0,0.5,1,2"), budget=budget, progress=shows_progress(quiet),
+                worth, target, share=share, thetas=tried[0], markups=tried[1], budget=budget,
+                progress=shows_progress(quiet),
             )  # fmt: skip
         told, facts = [result.summary()], result.facts()
     else:
@@ -433,15 +439,18 @@ def search(
       datassay market search census --split 0.9 --epsilons 4 --t-maxes 2,10,20 --target 0.7 --repeats 2
     """
     import datassay as da
+    from datassay import _checks
+    from datassay.market.disclosure import MOST_QUERIES
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
     check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
-    tried = number_list("--t-maxes", t_maxes)
+    tried = number_list("--t-maxes", t_maxes, different=True)
     if any(not number.is_integer() for number in tried):  # nor are infinity and what is no number
         raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
-    budgets = [int(number) for number in tried]
-    each = number_list("--epsilons", epsilons)
+    budgets = [_checks.integer("each of --t-maxes", int(one), at_least=1, at_most=MOST_QUERIES) for one in tried]
+    each = number_list("--epsilons", epsilons, above=0, different=True)
+    follows = number_list("--explorations", explorations, at_least=0, different=True)
     if plot is not None and len(each) > 1 and plot_epsilon is None:
         raise UsageError("a map is of one ε: choose it with --plot-epsilon")
     if plot_epsilon is not None and plot_epsilon not in each:
@@ -450,7 +459,7 @@ def search(
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
     try:
         found = da.search_equilibrium(
-            records, None, ours, None, each, budgets, number_list("--explorations", explorations), target,
+            records, None, ours, None, each, budgets, follows, target,
             repeats=repeats, k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds),
             learning_rate=learning_rate, unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs,
             memory=memory * 2**20, progress=shows_progress(quiet),
