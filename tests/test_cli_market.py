@@ -225,6 +225,19 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         assert message in error
 
 
+def test_a_file_without_values_to_price_is_named(files, capsys, monkeypatch):
+    da.price([0.5, 0.2]).save("prices.json")
+    table, ours = (da.read_table(name, label="income", id="id") for name in ("people.csv", "ours.csv"))
+    da.private_knn_shapley(table, X_val=ours, delta=1e-5).save("private.json")
+    for name, message in (
+        ("prices.json", "'prices.json' holds Prices and no values of records"),
+        ("private.json", "'private.json' holds private values: each is for its owner alone"),
+    ):
+        code, error = complain(capsys, monkeypatch, "price", name, "--share", "0.5")
+        assert code == 3
+        assert message in error
+
+
 def test_a_ledger_is_never_deleted(files, monkeypatch):
     """Not even a new one from which nothing was paid: somebody else may be about to."""
     from datassay.market import DataOwner

@@ -533,6 +533,8 @@ class TestForReal:
         ):
             with pytest.raises(InputError, match=message):
                 DataOwner(points, NoisyRecords([0.0], [1.0], 1.0), 2, ids=ids)
+        with pytest.raises(UsageError, match=r"mechanism must be a datassay.privacy.NoisyRecords .*, got 'x'"):
+            DataOwner([[0.1]], "x", 2)
 
     def test_many_who_ask_at_once_get_no_more_than_the_budget(self, tmp_path):
         from concurrent.futures import ThreadPoolExecutor

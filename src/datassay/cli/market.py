@@ -198,7 +198,7 @@ def price(
         number_list("--markups", "0,0.5,1,2" if markups is None else markups, at_least=0),
     ]
     budget = None if budget is None else _checks.number("--budget", budget, above=0)
-    worth: Values = da.load_result(values)
+    worth = _values_in(values)
     result: Any
     if search:
         with nothing_printed():
@@ -230,6 +230,25 @@ def price(
         as_json=as_json,
         conditions=conditions,
     )
+
+
+def _values_in(path: Path) -> "Values":
+    """The values of a file that can be priced."""
+    from datassay.privacy import PrivateValues
+    from datassay.results import Values, load_result
+
+    found = load_result(path)
+    if isinstance(found, PrivateValues):
+        raise InputError(
+            f"{str(path)!r} holds private values: each is for its owner alone, and a price list would publish them; "
+            "price public values"
+        )
+    if not isinstance(found, Values):
+        raise InputError(
+            f"{str(path)!r} holds {type(found).__name__} and no values of records: name a file that datassay value "
+            "wrote"
+        )
+    return found
 
 
 @app.command()
