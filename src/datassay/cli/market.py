@@ -329,6 +329,7 @@ def play(
 --ledger market.ledger --budget-epsilon 500
     """
     import datassay as da
+    from datassay.market.strategies import OPTIONS
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
@@ -337,7 +338,7 @@ def play(
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
     }  # fmt: skip
-    check_applies(strategy, given, APPLIES[strategy])
+    check_applies(strategy, given, set(OPTIONS[strategy.value]))
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
@@ -401,12 +402,6 @@ def play(
 
 
 CUT_SHORT = {"interrupted": 130, "ledger unavailable": 4, "stopped by an error": 4}  # with which exit code
-APPLIES = {
-    Strategy.RANDOM: {"share"},
-    Strategy.SHAPLEY: {"share"},
-    Strategy.SHAPLEY_COMMIT: {"share", "bootstrap"},
-    Strategy.UCB: {"exploration", "learning_rate", "unseen"},
-}
 
 
 @app.command()
