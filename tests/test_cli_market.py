@@ -178,6 +178,10 @@ def test_a_search_goes_on(files):
             (["play", *REAL, "--ledger", "l", f"--budget-epsilon={bad}"], "--budget-epsilon must be a finite number", 2)
             for bad in ("-5", "inf")
         ),
+        (["play", *REAL, "--seed", "3"], "the noise of a game for real has no seed: leave out --seed", 2),
+        (["play", *GAME, "--what", "gini"], "--what says what to draw: add --plot FILE", 2),
+        (["search", *GAME, "--what", "gini"], "--what says what to draw: add --plot FILE", 2),
+        (["search", *GAME, "--plot-epsilon", "1"], "--plot-epsilon says what to draw: add --plot FILE", 2),
         (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers", 2),
         (["play", *GAME, "-o", "people.csv"], "is an input", 2),
         (["play", *GAME, "-o", "x.txt"], "must end in .parquet", 2),

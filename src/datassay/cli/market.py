@@ -293,7 +293,7 @@ def play(
         Attacker | None,
         typer.Option(help="LiRA on a 1-NN of the records and on one of the centres, which an insider knows."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of a rehearsal, of --split and of --leakage.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of a rehearsal, of --split and of --leakage (0).")] = None,
     id: IdOption = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
@@ -308,7 +308,7 @@ def play(
         Path | None, typer.Option(help="Write what the consumer may see, centres included: .parquet, .json or .csv.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the game: .svg, .png or .pdf.")] = None,
-    what: Annotated[Trajectory, typer.Option(help="What to draw.")] = Trajectory.UTILITY,
+    what: Annotated[Trajectory | None, typer.Option(help="For --plot: what to draw (utility).")] = None,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
@@ -345,6 +345,11 @@ def play(
         raise UsageError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
     if for_real and split is not None:
         raise UsageError("--split is to try it out: a game for real needs --validation, the consumer's own records")
+    if for_real and seed is not None and leakage is None:
+        raise UsageError("the noise of a game for real has no seed: leave out --seed, or --for-real to rehearse")
+    if what is not None and plot is None:
+        raise UsageError("--what says what to draw: add --plot FILE, or leave it out")
+    seed = 0 if seed is None else seed
     if for_real and bounds == "data":
         raise UsageError(
             "a game for real needs public bounds, and --bounds data are the records' own: give --bounds=LOW,HIGH that "
@@ -376,7 +381,7 @@ def play(
             game.for_consumer().save(consumer)
         except InputError as error:
             consumer, ended = None, error  # the game was played for real: first what came out
-    draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
+    draw(lambda axes: game.plot((what or Trajectory.UTILITY).value, axes), plot, 6.5, 4)
     if leakage is not None and ended is None:
         try:
             found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
@@ -435,8 +440,10 @@ def search(
         Path | None, typer.Option("--output", "-o", help="Write every game: .parquet, .json or .csv.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a map: .svg, .png or .pdf.")] = None,
-    what: Annotated[Measure, typer.Option(help="What to draw.")] = Measure.REACHED,
-    plot_epsilon: Annotated[float | None, typer.Option(help="Which ε to draw, if there are several.")] = None,
+    what: Annotated[Measure | None, typer.Option(help="For --plot: what to draw (reached).")] = None,
+    plot_epsilon: Annotated[
+        float | None, typer.Option(help="For --plot: which ε to draw, if there are several.")
+    ] = None,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
@@ -459,6 +466,9 @@ def search(
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
     check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
+    for name, option in (("what", what), ("plot-epsilon", plot_epsilon)):
+        if option is not None and plot is None:
+            raise UsageError(f"--{name} says what to draw: add --plot FILE, or leave it out")
     tried = number_list("--t-maxes", t_maxes, different=True)
     if any(not number.is_integer() for number in tried):  # nor are infinity and what is no number
         raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
@@ -486,7 +496,7 @@ def search(
         ) from None
     if output is not None:
         found.save(output)
-    draw(lambda axes: found.plot(what.value, plot_epsilon, axes), plot, 6, 4.5)
+    draw(lambda axes: found.plot((what or Measure.REACHED).value, plot_epsilon, axes), plot, 6, 4.5)
     conclude(
         "market search",
         found.facts(),
