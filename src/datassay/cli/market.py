@@ -329,7 +329,7 @@ def play(
 --ledger market.ledger --budget-epsilon 500
     """
     import datassay as da
-    from datassay.market.strategies import OPTIONS
+    from datassay.market import STRATEGY_OPTIONS
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
@@ -338,7 +338,7 @@ def play(
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
     }  # fmt: skip
-    check_applies(strategy, given, set(OPTIONS[strategy.value]))
+    check_applies(strategy, given, set(STRATEGY_OPTIONS[strategy.value]))
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
@@ -461,7 +461,7 @@ def search(
     """
     import datassay as da
     from datassay import _checks
-    from datassay.market.disclosure import MOST_QUERIES
+    from datassay.market import MOST_QUERIES
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)

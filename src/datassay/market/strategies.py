@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 StrategyName = Literal["random", "shapley", "shapley-commit", "ucb"]
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
-OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to which strategy
+STRATEGY_OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to which strategy
     "random": ("share",),
     "shapley": ("share",),
     "shapley-commit": ("share", "bootstrap"),
@@ -71,11 +71,11 @@ Strategy = Callable[[ConsumerView], "Move | int | Sequence[int] | Ints"]
 
 def check_options(strategy: object, given: Mapping[str, object]) -> tuple[str, ...]:
     """The options of a strategy; one that was given (is not None) and means nothing to it is refused."""
-    known = OPTIONS[strategy] if isinstance(strategy, str) else ()
+    known = STRATEGY_OPTIONS[strategy] if isinstance(strategy, str) else ()
     for name, option in given.items():
         if option is not None and name not in known:
             whose = f"strategy {strategy!r}" if isinstance(strategy, str) else "a strategy of your own"
-            of = ", ".join(repr(one) for one, options in OPTIONS.items() if name in options)
+            of = ", ".join(repr(one) for one, options in STRATEGY_OPTIONS.items() if name in options)
             raise UsageError(f"{name} does not apply to {whose}, but to {of}; leave it out")
     return known
 
