@@ -168,7 +168,20 @@ def test_a_search_goes_on(files):
             (["search", *GAME, "--t-maxes", bad], "--t-maxes must be whole numbers", 2)
             for bad in ("inf", "1e400", "nan")
         ),
-        (["search", *GAME, "--t-maxes", "1e300"], "t_maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "1e300"], "each of --t-maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "0"], "each of --t-maxes must be a whole number between", 2),
+        (["search", *GAME, "--t-maxes", "2,2"], "--t-maxes must be different numbers, got '2,2'", 2),
+        (["search", *GAME, "--t-maxes", ""], "--t-maxes must be numbers separated by commas, got ''", 2),
+        (["search", *GAME, "--epsilons", "1,-1"], "each of --epsilons must be a finite number above 0, got -1", 2),
+        (["search", *GAME, "--explorations=-1"], "each of --explorations must be a finite number at least 0", 2),
+        *(
+            (["play", *REAL, "--ledger", "l", f"--budget-epsilon={bad}"], "--budget-epsilon must be a finite number", 2)
+            for bad in ("-5", "inf")
+        ),
+        (["play", *REAL, "--seed", "3"], "the noise of a game for real has no seed: leave out --seed", 2),
+        (["play", *GAME, "--what", "gini"], "--what says what to draw: add --plot FILE", 2),
+        (["search", *GAME, "--what", "gini"], "--what says what to draw: add --plot FILE", 2),
+        (["search", *GAME, "--plot-epsilon", "1"], "--plot-epsilon says what to draw: add --plot FILE", 2),
         (["play", *GAME, "--bounds", "1"], "--bounds must be validation, data, or two numbers", 2),
         (["play", *GAME, "-o", "people.csv"], "is an input", 2),
         (["play", *GAME, "-o", "x.txt"], "must end in .parquet", 2),
@@ -202,12 +215,30 @@ def test_prices_need_one_target(files, capsys, monkeypatch):
         (["--thetas", "1,2"], "--thetas belongs to --search"),
         (["--markups", "1,2"], "--markups belongs to --search"),
         (["--search", "--share", "0.5", "--thetas", "200"], "each of thetas must be such that φ^θ can be written down"),
+        (["--search", "--share", "0.5", "--thetas", "1,-1"], "each of --thetas must be a finite number at least 0"),
+        (["--search", "--share", "0.5", "--thetas", ""], "--thetas must be numbers separated by commas, got ''"),
+        (["--search", "--share", "0.5", "--markups=-1"], "each of --markups must be a finite number at least 0"),
+        (["--search", "--share", "0.5", "--markups", ""], "--markups must be numbers separated by commas, got ''"),
+        (["--search", "--share", "0.5", "--budget", "0"], "--budget must be a finite number above 0, got 0.0"),
         (["--search", "--share", "0.5", "--theta", "2"], "leave out --theta"),
         (["--bought", "b.csv"], "--bought needs"),
         (["--target", "99"], "out of reach"),
     ):
         code, error = complain(capsys, monkeypatch, "price", "values.parquet", *arguments)
         assert code == 2
+        assert message in error
+
+
+def test_a_file_without_values_to_price_is_named(files, capsys, monkeypatch):
+    da.price([0.5, 0.2]).save("prices.json")
+    table, ours = (da.read_table(name, label="income", id="id") for name in ("people.csv", "ours.csv"))
+    da.private_knn_shapley(table, X_val=ours, delta=1e-5).save("private.json")
+    for name, message in (
+        ("prices.json", "'prices.json' holds Prices and no values of records"),
+        ("private.json", "'private.json' holds private values: each is for its owner alone"),
+    ):
+        code, error = complain(capsys, monkeypatch, "price", name, "--share", "0.5")
+        assert code == 3
         assert message in error
 
 

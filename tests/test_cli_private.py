@@ -136,6 +136,10 @@ def test_an_empty_ledger_says_so(files):
         ([*BASE, "--method", "knn-shapley", "--tau", "1"], "--tau does not apply to knn-shapley", 2),
         ([*BASE, "--tau", "much"], "--tau must be a number or 'auto', got 'much'", 2),
         ([*BASE, "--budget-epsilon", "1"], "name it with --ledger", 2),
+        ([*BASE, "--ledger", "l", "--budget-epsilon=-5"], "--budget-epsilon must be a finite number above 0, got -5.0", 2),
+        ([*BASE, "--ledger", "l", "--budget-epsilon", "1", "--budget-delta", "1"], "--budget-delta must be a finite number", 2),
+        ([*BASE, "--ledger", "kept.ledger", "--budget-epsilon", "2"], "--budget-epsilon 2: the ledger 'kept.ledger' has", 2),
+        ([*BASE, "--ledger", "kept.ledger", "--budget-delta", "0.5"], "--budget-delta 0.5: the ledger 'kept.ledger' has", 2),
         ([*BASE, "--ledger", "new.ledger"], "there is no ledger 'new.ledger'; to make one, give its budget", 2),
         ([*BASE, "--ledger", "people.csv"], "people.csv is an input", 2),
         ([*BASE, "--ledger", "text.ledger"], "is not a datassay ledger", 3),
@@ -167,6 +171,7 @@ def test_an_empty_ledger_says_so(files):
 def test_every_bad_input_is_one_clear_line(files, capsys, monkeypatch, arguments, said, status):
     (files / "text.ledger").write_text("not a ledger\n" * 50)
     (files / "empty.csv").touch()
+    da.Ledger("kept.ledger", epsilon=1, delta=1e-5)
     before = {f.name: f.read_bytes() for f in files.iterdir()}
     code, error = complain(capsys, monkeypatch, *arguments)
     assert code == status

@@ -207,7 +207,8 @@ class TestBandit:
 class TestBudgets:
     @pytest.mark.parametrize("strategy", ["random", "shapley", "shapley-commit", "ucb"])
     def test_no_record_is_queried_beyond_its_budget(self, strategy):
-        game = da.disclosure_game(*made(), strategy, 0.5, 4, 1.0, bounds=(0, 1), bootstrap=2, seed=0)
+        how = {"bootstrap": 2} if strategy == "shapley-commit" else {}
+        game = da.disclosure_game(*made(), strategy, 0.5, 4, 1.0, bounds=(0, 1), seed=0, **how)
         assert game.queries.max() == 4
         assert game.outcome == "budget spent"
         assert not game.reached
@@ -261,6 +262,20 @@ class TestBudgets:
         own = da.disclosure_game(*made(d=2), "random", [0.5, 1.5], 4, 1.0, bounds=bounds, seed=0)
         assert "ε = 0.5 to 1.5 a feature" in own.guarantee.mechanism
 
+    def test_the_summary_says_why_more_is_promised_than_was_spent(self):
+        def chooser(view):
+            return [0] if view.step < 2 else []
+
+        game = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), seed=0)
+        assert "spent 4 in 2 queries; the ε below is for all 9 it may be asked, whatever the" in game.summary()
+        assert "(ε = 18, δ = 0)" in game.summary()
+        fewer = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), max_queries=3, seed=0)
+        assert "is for all 3 it may" in fewer.summary()
+        none = da.disclosure_game(*made(d=2), chooser, 1.0, 9, 1.0, bounds=(0, 1), max_queries=0, seed=0)
+        assert "spent 0 in 0 queries." in none.summary()
+        whole = da.disclosure_game(*made(d=2), "random", 1.0, 9, 1.0, bounds=(0, 1), seed=0)
+        assert "spent 18 in 9 queries." in whole.summary()  # the two are the same
+
     def test_an_end_to_queries(self):
         for strategy in ("random", "shapley", "ucb"):
             game = da.disclosure_game(*made(), strategy, 1.0, 9, 1.0, bounds=(0, 1), max_queries=50, seed=0)
@@ -268,6 +283,34 @@ class TestBudgets:
 
 
 class TestStrategies:
+    @pytest.mark.parametrize(
+        ("strategy", "how", "message"),
+        [
+            ("ucb", {"share": 0.5}, "share does not apply to strategy 'ucb', but to 'random', 'shapley', 'shapley-com"),
+            ("random", {"exploration": 5}, "exploration does not apply to strategy 'random', but to 'ucb'"),
+            ("shapley", {"bootstrap": 3}, "bootstrap does not apply to strategy 'shapley', but to 'shapley-commit'"),
+            ("shapley", {"learning_rate": 0.5}, "learning_rate does not apply to strategy 'shapley', but to 'ucb'"),
+            (lambda view: [0], {"share": 0.5}, "share does not apply to a strategy of your own, but to 'random'"),
+            (lambda view: [0], {"unseen": "absent"}, "unseen does not apply to a strategy of your own, but to 'ucb'"),
+        ],
+    )
+    def test_an_option_of_another_strategy_is_refused(self, strategy, how, message):
+        with pytest.raises(UsageError, match=message):
+            da.disclosure_game(*made(), strategy, 1.0, 2, 0.9, bounds=(0, 1), seed=0, **how)
+
+    def test_options_left_out_are_told(self):
+        def random(view):
+            return []
+
+        for strategy, told in (
+            ("shapley-commit", {"share": 0.6, "bootstrap": 10}),
+            ("ucb", {"exploration": 0.1, "learning_rate": 0.1, "unseen": "origin"}),
+            (random, {}),  # whatever it is called
+        ):
+            game = da.disclosure_game(*made(), strategy, 1.0, 1, 0.9, bounds=(0, 1), max_queries=1, seed=0)
+            ours = {"share", "bootstrap", "exploration", "learning_rate", "unseen"} & set(game.parameters)
+            assert {name: game.parameters[name] for name in ours} == told
+
     def test_random_commits_to_a_share(self):
         game = da.disclosure_game(*made(), "random", 1.0, 7, 1.0, bounds=(0, 1), share=0.25, seed=1)
         assert sorted(set(game.queries.tolist())) == [0, 7]
@@ -453,7 +496,8 @@ class TestForReal:
             game = da.disclosure_game(*data, "random", 1.0, 1, **how)
             assert not game.guarantee.certified
             assert any(reason in note for note in game.notes)
-            assert "NOT CERTIFIED" in game.summary()
+            said = "Guarantee: none: a rehearsal" if "seed" in how else "AS PUBLISHED, NOT CERTIFIED"
+            assert said in game.summary()
             assert game.guarantee.audience == ("nobody" if "seed" in how else "public")
         assert da.disclosure_game(*data, "random", 1.0, 1, 0.9).guarantee.certified  # the range of validation points
 
@@ -518,6 +562,8 @@ class TestForReal:
         ):
             with pytest.raises(InputError, match=message):
                 DataOwner(points, NoisyRecords([0.0], [1.0], 1.0), 2, ids=ids)
+        with pytest.raises(UsageError, match=r"mechanism must be a datassay.privacy.NoisyRecords .*, got 'x'"):
+            DataOwner([[0.1]], "x", 2)
 
     def test_many_who_ask_at_once_get_no_more_than_the_budget(self, tmp_path):
         from concurrent.futures import ThreadPoolExecutor
@@ -597,7 +643,8 @@ class TestForReal:
         monkeypatch.setattr(Ledger, "charge", charge)
         data = made(6, 10, 2)
         chooser = (lambda view: [view.step]) if strategy == "function" else strategy
-        game = da.disclosure_game(*data, chooser, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, unseen="absent")
+        how = {"unseen": "absent"} if strategy == "ucb" else {}
+        game = da.disclosure_game(*data, chooser, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, **how)
         assert game.outcome == "ledger unavailable"
         assert game.notes == (str(error),)
         assert game.n_queries == ledger.disclosures()[1].queries == game.received.sum() > 0
@@ -623,7 +670,8 @@ class TestForReal:
 
         monkeypatch.setattr(Ledger, "charge", charge)
         data = made(6, 10, 2)
-        game = da.disclosure_game(*data, strategy, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, share=0.5)
+        how = {} if strategy == "ucb" else {"share": 0.5}
+        game = da.disclosure_game(*data, strategy, 1.0, 9, 0.9999, bounds=(0, 1), ledger=ledger, **how)
         each = 1 if strategy == "ucb" else 3
         assert game.n_queries == ledger.disclosures()[1].queries == 3 * each
         assert ledger.disclosures()[1].total == 2.0 * game.n_queries  # ε × queries, of two features
@@ -776,8 +824,9 @@ class TestForReal:
         _, _, X_val, y_val = made(6, 10, 32)
         for strategy in ("random", "shapley", "ucb", lambda view: np.flatnonzero(view.remaining)):
             asked.clear()
+            how = {"unseen": "absent"} if strategy == "ucb" else {} if callable(strategy) else {"share": 1.0}
             game = da.disclosure_game(
-                *made(6, 10, 32), strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0, unseen="absent", memory=600
+                *made(6, 10, 32), strategy, 1.0, 9, 0.9999, bounds=(0, 1), memory=600, **how
             )  # parts of two records, the fourth of which is lost: one query of the bandit's, else two
             assert game.outcome == "interrupted"
             held = game.centres.any(axis=1)
@@ -942,8 +991,8 @@ class TestResult:
         ({"bounds": (0, 1, 2)}, "bounds must be"),
         ({"bounds": (1, 0)}, "bounds of feature 0 are 1 and 0"),
         ({"bounds": ([0, 0], 1)}, "each a number or 3 numbers"),
-        ({"share": 0}, "share must be"),
-        ({"bootstrap": 0}, "bootstrap must be"),
+        ({"strategy": "random", "share": 0}, "share must be"),
+        ({"strategy": "shapley-commit", "bootstrap": 0}, "bootstrap must be"),
         ({"exploration": -0.1}, "exploration must be"),
         ({"learning_rate": 0}, "learning_rate must be"),
         ({"max_queries": -1}, "max_queries must be"),

@@ -186,6 +186,13 @@ def test_a_guarantee_says_everything():
     assert published.to_dict()["neighbours"] == "replace"
 
 
+def test_the_guarantee_of_a_rehearsal_promises_nothing():
+    """Its noise can be repeated, whatever ε would be: the number does not stand where a promise does."""
+    told = str(Guarantee("m", 220.0, 0.0, "replace", "a", audience="nobody", certified=False))
+    assert told.startswith("none: a rehearsal, whose noise can be repeated; for real it would be at best (ε = 220, δ")
+    assert "NOT CERTIFIED" not in told
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "count", "chance"),
     [

@@ -180,10 +180,10 @@ def price(
       datassay market price values.parquet --search --share 0.8
     """
     import datassay as da
+    from datassay import _checks
 
     conditions = check_conditions(fail_if)
     check_written([output, bought], [plot], [], [str(values)])
-    worth: Values = da.load_result(values)
     if (target is None) == (share is None) and (search or target is not None):
         raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
     for name, option in (("budget", budget), ("thetas", thetas), ("markups", markups)):
@@ -193,12 +193,18 @@ def price(
         raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
         raise UsageError("--bought needs what the consumer wants: --target or --share")
+    tried = [
+        number_list("--thetas", "0,0.5,1,1.5,2,3" if thetas is None else thetas, at_least=0),
+        number_list("--markups", "0,0.5,1,2" if markups is None else markups, at_least=0),
+    ]
+    budget = None if budget is None else _checks.number("--budget", budget, above=0)
+    worth = _values_in(values)
     result: Any
     if search:
         with nothing_printed():
             result = da.search_prices(
-                worth, target, share=share, thetas=number_list("--thetas", thetas or "0,0.5,1,1.5,2,3"),
-                markups=number_list("--markups", markups or "0,0.5,1,2"), budget=budget, progress=shows_progress(quiet),
+                worth, target, share=share, thetas=tried[0], markups=tried[1], budget=budget,
+                progress=shows_progress(quiet),
             )  # fmt: skip
         told, facts = [result.summary()], result.facts()
     else:
@@ -224,6 +230,25 @@ def price(
         as_json=as_json,
         conditions=conditions,
     )
+
+
+def _values_in(path: Path) -> "Values":
+    """The values of a file that can be priced."""
+    from datassay.privacy import PrivateValues
+    from datassay.results import Values, load_result
+
+    found = load_result(path)
+    if isinstance(found, PrivateValues):
+        raise InputError(
+            f"{str(path)!r} holds private values: each is for its owner alone, and a price list would publish them; "
+            "price public values"
+        )
+    if not isinstance(found, Values):
+        raise InputError(
+            f"{str(path)!r} holds {type(found).__name__} and no values of records: name a file that datassay value "
+            "wrote"
+        )
+    return found
 
 
 @app.command()
@@ -268,7 +293,7 @@ def play(
         Attacker | None,
         typer.Option(help="LiRA on a 1-NN of the records and on one of the centres, which an insider knows."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of a rehearsal, of --split and of --leakage.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of a rehearsal, of --split and of --leakage (0).")] = None,
     id: IdOption = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
@@ -283,7 +308,7 @@ def play(
         Path | None, typer.Option(help="Write what the consumer may see, centres included: .parquet, .json or .csv.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the game: .svg, .png or .pdf.")] = None,
-    what: Annotated[Trajectory, typer.Option(help="What to draw.")] = Trajectory.UTILITY,
+    what: Annotated[Trajectory | None, typer.Option(help="For --plot: what to draw (utility).")] = None,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
@@ -304,6 +329,7 @@ def play(
 --ledger market.ledger --budget-epsilon 500
     """
     import datassay as da
+    from datassay.market import STRATEGY_OPTIONS
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
@@ -312,13 +338,18 @@ def play(
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
     }  # fmt: skip
-    check_applies(strategy, given, APPLIES[strategy])
+    check_applies(strategy, given, set(STRATEGY_OPTIONS[strategy.value]))
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
         raise UsageError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
     if for_real and split is not None:
         raise UsageError("--split is to try it out: a game for real needs --validation, the consumer's own records")
+    if for_real and seed is not None and leakage is None:
+        raise UsageError("the noise of a game for real has no seed: leave out --seed, or --for-real to rehearse")
+    if what is not None and plot is None:
+        raise UsageError("--what says what to draw: add --plot FILE, or leave it out")
+    seed = 0 if seed is None else seed
     if for_real and bounds == "data":
         raise UsageError(
             "a game for real needs public bounds, and --bounds data are the records' own: give --bounds=LOW,HIGH that "
@@ -350,7 +381,7 @@ def play(
             game.for_consumer().save(consumer)
         except InputError as error:
             consumer, ended = None, error  # the game was played for real: first what came out
-    draw(lambda axes: game.plot(what.value, axes), plot, 6.5, 4)
+    draw(lambda axes: game.plot((what or Trajectory.UTILITY).value, axes), plot, 6.5, 4)
     if leakage is not None and ended is None:
         try:
             found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
@@ -376,12 +407,6 @@ def play(
 
 
 CUT_SHORT = {"interrupted": 130, "ledger unavailable": 4, "stopped by an error": 4}  # with which exit code
-APPLIES = {
-    Strategy.RANDOM: {"share"},
-    Strategy.SHAPLEY: {"share"},
-    Strategy.SHAPLEY_COMMIT: {"share", "bootstrap"},
-    Strategy.UCB: {"exploration", "learning_rate", "unseen"},
-}
 
 
 @app.command()
@@ -415,8 +440,10 @@ def search(
         Path | None, typer.Option("--output", "-o", help="Write every game: .parquet, .json or .csv.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a map: .svg, .png or .pdf.")] = None,
-    what: Annotated[Measure, typer.Option(help="What to draw.")] = Measure.REACHED,
-    plot_epsilon: Annotated[float | None, typer.Option(help="Which ε to draw, if there are several.")] = None,
+    what: Annotated[Measure | None, typer.Option(help="For --plot: what to draw (reached).")] = None,
+    plot_epsilon: Annotated[
+        float | None, typer.Option(help="For --plot: which ε to draw, if there are several.")
+    ] = None,
     jobs: JobsOption = -1,
     memory: MemoryOption = 512,
     quiet: QuietOption = False,
@@ -433,15 +460,21 @@ def search(
       datassay market search census --split 0.9 --epsilons 4 --t-maxes 2,10,20 --target 0.7 --repeats 2
     """
     import datassay as da
+    from datassay import _checks
+    from datassay.market import MOST_QUERIES
 
     conditions = check_conditions(fail_if)
     check_jobs(jobs)
     check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
-    tried = number_list("--t-maxes", t_maxes)
+    for name, option in (("what", what), ("plot-epsilon", plot_epsilon)):
+        if option is not None and plot is None:
+            raise UsageError(f"--{name} says what to draw: add --plot FILE, or leave it out")
+    tried = number_list("--t-maxes", t_maxes, different=True)
     if any(not number.is_integer() for number in tried):  # nor are infinity and what is no number
         raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
-    budgets = [int(number) for number in tried]
-    each = number_list("--epsilons", epsilons)
+    budgets = [_checks.integer("each of --t-maxes", int(one), at_least=1, at_most=MOST_QUERIES) for one in tried]
+    each = number_list("--epsilons", epsilons, above=0, different=True)
+    follows = number_list("--explorations", explorations, at_least=0, different=True)
     if plot is not None and len(each) > 1 and plot_epsilon is None:
         raise UsageError("a map is of one ε: choose it with --plot-epsilon")
     if plot_epsilon is not None and plot_epsilon not in each:
@@ -450,7 +483,7 @@ def search(
     records, ours = public_tables(data, validation, split, seed, label, id, reading)
     try:
         found = da.search_equilibrium(
-            records, None, ours, None, each, budgets, number_list("--explorations", explorations), target,
+            records, None, ours, None, each, budgets, follows, target,
             repeats=repeats, k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds),
             learning_rate=learning_rate, unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs,
             memory=memory * 2**20, progress=shows_progress(quiet),
@@ -463,7 +496,7 @@ def search(
         ) from None
     if output is not None:
         found.save(output)
-    draw(lambda axes: found.plot(what.value, plot_epsilon, axes), plot, 6, 4.5)
+    draw(lambda axes: found.plot((what or Measure.REACHED).value, plot_epsilon, axes), plot, 6, 4.5)
     conclude(
         "market search",
         found.facts(),

@@ -545,17 +545,29 @@ def open_ledger(
     A command that fails before that leaves no ledger behind. One that fails after it leaves it there: others may be
     spending from it.
     """
+    from datassay import _checks
     from datassay.privacy import Ledger
 
     if path is None:
         if epsilon is not None or delta is not None:
             raise UsageError("a budget is that of a ledger: name it with --ledger")
         return None
+    if epsilon is not None:
+        epsilon = _checks.number("--budget-epsilon", epsilon, above=0)
+    if delta is not None:
+        delta = _checks.number("--budget-delta", delta, above=0, below=1)
     if not path.exists():
         if epsilon is None:
             raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
         return Ledger.planned(path, epsilon, promised if delta is None else delta, neighbours)
-    return Ledger(path, epsilon, delta, neighbours)
+    ledger = Ledger(path, neighbours=neighbours)
+    for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
+        if given is not None and given != kept:
+            raise UsageError(
+                f"--budget-{name} {given:g}: the ledger {str(path)!r} has a budget of {name}={kept!r}, and a budget is "
+                "never changed"
+            )
+    return ledger
 
 
 def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
@@ -567,9 +579,20 @@ def as_number(option: str, text: str, kind: type[int] | type[float]) -> float:
         raise UsageError(f"{option} must be {whole} or 'auto', got {text!r}") from None
 
 
-def number_list(option: str, text: str) -> list[float]:
-    """Numbers separated by commas."""
+def number_list(
+    option: str, text: str, *, at_least: float | None = None, above: float | None = None, different: bool = False
+) -> list[float]:
+    """Numbers separated by commas, one at least, each within bounds if there are any."""
+    from datassay import _checks
+
     try:
-        return [float(part) for part in text.split(",") if part.strip()]
+        numbers = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise UsageError(f"{option} must be numbers separated by commas, got {text!r}") from None
+        numbers = []
+    if not numbers:
+        raise UsageError(f"{option} must be numbers separated by commas, got {text!r}")
+    if different and len(set(numbers)) < len(numbers):
+        raise UsageError(f"{option} must be different numbers, got {text!r}")
+    if at_least is not None or above is not None:
+        numbers = [_checks.number(f"each of {option}", one, at_least=at_least, above=above) for one in numbers]
+    return numbers

@@ -34,6 +34,7 @@ from datassay.market.strategies import (
     RandomSubset,
     Strategy,
     StrategyName,
+    check_options,
 )
 from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
 from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_apart, check_ledger
@@ -250,6 +251,8 @@ class Disclosure:
         told = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
         settings = ", ".join(f"{name}={value}" for name, value in told.items())
         most = int(self.queries.max(initial=0))
+        allowed = min(self.t_max, int(str(told.get("max_queries", self.t_max))))
+        rest = f"; the ε below is for all {allowed:,} it may be asked, whatever the consumer does" * (most < allowed)
         d = self.centres.shape[1]
         full = "" if math.isnan(self.full_utility) else f"; {self.full_utility:.4f} from the records as they are"
         lines = [
@@ -258,7 +261,7 @@ class Disclosure:
             f"{self.n_queries:,} queries of {self.inclusiveness:.1%} of the records: budget {self.budget:.6g} (ε a "
             f"feature × queries), Gini of spending {self.gini:.3f}.",
             f"A query costs ε = {self.query_cost:.6g} over {d:,} features; the record most asked for spent "
-            f"{most * self.query_cost:.6g} in {most} queries.",
+            f"{most * self.query_cost:.6g} in {most} quer{'y' if most == 1 else 'ies'}{rest}.",
         ]  # fmt: skip
         last = {name: track[-1] for name, track in self.trajectory.items()}
         if not math.isnan(last["error"]):
@@ -383,11 +386,11 @@ def disclosure_game(
     metric: str = "euclidean",
     utility: Utility = "votes",
     bounds: Bounds = "validation",
-    share: float = 0.6,
-    bootstrap: int = 10,
-    exploration: float = 0.1,
-    learning_rate: float = 0.1,
-    unseen: Unseen = "origin",
+    share: float | None = None,
+    bootstrap: int | None = None,
+    exploration: float | None = None,
+    learning_rate: float | None = None,
+    unseen: Unseen | None = None,
     max_queries: int | None = None,
     every: int | None = None,
     diagnostics: bool = True,
@@ -433,11 +436,13 @@ def disclosure_game(
         the validation points, which is public; where some of these are the owner's records it is not, and the guarantee
         is not certified. ``(low, high)``: numbers, or one a feature, that you know without looking at the records.
         ``"data"``: the range of the records, as published; it leaks, and the guarantee is not certified.
-    share, bootstrap, exploration, learning_rate
-        Of the strategies; ``exploration`` is the bandit's c, ``learning_rate`` its α.
-    unseen
-        Where the bandit's model has records that were never queried: all at the ``"origin"`` (as in Algorithm 2), or
-        ``"absent"``.
+    share, bootstrap
+        Of ``"random"``, ``"shapley"`` and ``"shapley-commit"``: the share of the records to use (0.6 if left out); of
+        the last, the rounds before committing (10).
+    exploration, learning_rate, unseen
+        Of ``"ucb"``: c (0.1 if left out) and α (0.1); and where its model has records that were never queried, all at
+        the ``"origin"`` (as in Algorithm 2; if left out) or ``"absent"``. An option that is not the strategy's is
+        refused.
     max_queries
         An end to the game, beside the target and the budgets.
     every
@@ -478,12 +483,20 @@ def disclosure_game(
         _checks.choice("strategy", strategy, STRATEGIES)
     elif not callable(strategy):
         raise UsageError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
-    rules = Rules(
-        t_max, target, k, metric, utility, unseen, max_queries, every, exploration=exploration,
-        learning_rate=learning_rate,
+    options = check_options(
+        strategy,
+        {
+            "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
+            "unseen": unseen,
+        },
     )  # fmt: skip
-    share = _checks.number("share", share, above=0, at_most=1)
-    bootstrap = _checks.integer("bootstrap", bootstrap, at_least=1)
+    rules = Rules(
+        t_max, target, k, metric, utility, "origin" if unseen is None else unseen, max_queries, every,
+        exploration=0.1 if exploration is None else exploration,
+        learning_rate=0.1 if learning_rate is None else learning_rate,
+    )  # fmt: skip
+    share = 0.6 if share is None else _checks.number("share", share, above=0, at_most=1)
+    bootstrap = 10 if bootstrap is None else _checks.integer("bootstrap", bootstrap, at_least=1)
     seed = None if seed is None else _checks.integer("seed", seed, at_least=0)
     _checks.boolean("diagnostics", diagnostics)
     check_ledger(ledger)
@@ -534,12 +547,11 @@ def disclosure_game(
         "bounds": told_bounds(bounds), "max_queries": rules.max_queries,
         "n_validation": len(stage.points_val), "features": stage.points.shape[1],
     }  # fmt: skip
-    if name in ("random", "shapley", "shapley-commit"):
-        told["share"] = share
-    if name == "shapley-commit":
-        told["bootstrap"] = bootstrap
-    if name == "ucb":
-        told |= {"exploration": rules.exploration, "learning_rate": rules.learning_rate, "unseen": unseen}
+    chosen: dict[str, Parameter] = {
+        "share": share, "bootstrap": bootstrap, "exploration": rules.exploration, "learning_rate": rules.learning_rate,
+        "unseen": rules.unseen,
+    }  # fmt: skip
+    told |= {option: chosen[option] for option in options}
     notes += played.notes
     if owner.clipped:
         notes.append(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._errors import InputError
+from datassay._errors import InputError, UsageError
 from datassay.data import as_ids
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
@@ -77,6 +77,8 @@ class DataOwner:
         n_jobs: int | None = None,
     ) -> None:
         check_ledger(ledger)
+        if not isinstance(mechanism, NoisyRecords):
+            raise UsageError(f"mechanism must be a datassay.privacy.NoisyRecords (bounds and ε), got {mechanism!r}")
         self.mechanism = mechanism
         self.t_max = _checks.integer("t_max", t_max, at_least=0)
         given = np.asarray(as_floats("points", points), np.float64)

@@ -1,12 +1,13 @@
 """How a consumer chooses what to query: at random, by the values of what it has got so far, or as it likes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._errors import UsageError
 from datassay.neighbors import Run
 from datassay.value import knn_shapley
 
@@ -14,6 +15,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 StrategyName = Literal["random", "shapley", "shapley-commit", "ucb"]
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
+STRATEGY_OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to which strategy
+    "random": ("share",),
+    "shapley": ("share",),
+    "shapley-commit": ("share", "bootstrap"),
+    "ucb": ("exploration", "learning_rate", "unseen"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +67,17 @@ class Move:
 
 
 Strategy = Callable[[ConsumerView], "Move | int | Sequence[int] | Ints"]
+
+
+def check_options(strategy: object, given: Mapping[str, object]) -> tuple[str, ...]:
+    """The options of a strategy; one that was given (is not None) and means nothing to it is refused."""
+    known = STRATEGY_OPTIONS[strategy] if isinstance(strategy, str) else ()
+    for name, option in given.items():
+        if option is not None and name not in known:
+            whose = f"strategy {strategy!r}" if isinstance(strategy, str) else "a strategy of your own"
+            of = ", ".join(repr(one) for one, options in STRATEGY_OPTIONS.items() if name in options)
+            raise UsageError(f"{name} does not apply to {whose}, but to {of}; leave it out")
+    return known
 
 
 class RandomSubset:

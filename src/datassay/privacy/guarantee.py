@@ -37,7 +37,7 @@ class Guarantee:
     audience
         Who may see it: ``public``; ``owner`` (each owner sees what concerns their own record, and any number of
         owners may put their heads together: joint differential privacy); ``owner, no collusion``; or ``nobody`` (a
-        rehearsal, whose noise can be repeated).
+        rehearsal, whose noise can be repeated: nothing is promised, and the numbers are what it would be for real).
     certified
         True if the promise is proven for what was done; False for noise "as published".
     """
@@ -57,12 +57,13 @@ class Guarantee:
 
     def __str__(self) -> str:
         sampled = f", each record sampled with chance {self.sampling:g}" if self.sampling < 1 else ""
-        proof = "" if self.certified else " AS PUBLISHED, NOT CERTIFIED"
         change = _CHANGES[self.neighbours]
-        return (
-            f"(ε = {self.epsilon:.4g}, δ = {self.delta:.3g})-differential privacy for {change}{proof}; {self.mechanism}"
-            f"{sampled}; accounted by {self.accountant}; for: {self.audience}"
-        )
+        promise = f"(ε = {self.epsilon:.4g}, δ = {self.delta:.3g})-differential privacy for {change}"
+        told = f"{self.mechanism}{sampled}; accounted by {self.accountant}"
+        if self.audience == "nobody":
+            return f"none: a rehearsal, whose noise can be repeated; for real it would be at best {promise}; {told}"
+        proof = "" if self.certified else " AS PUBLISHED, NOT CERTIFIED"
+        return f"{promise}{proof}; {told}; for: {self.audience}"
 
     def to_dict(self) -> dict[str, str | float | bool]:
         """The guarantee as plain values."""
