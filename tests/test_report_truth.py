@@ -99,11 +99,26 @@ class TestWorth:
         assert "always naming the most frequent class would be right for 0.750" in told(section)
         assert any(card.note == "guessing: 0.500; always the most frequent class: 0.750" for card in section.cards)
 
+    def test_where_nearly_all_of_a_smaller_class_are_negative_the_first_screen_says_so(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"a": rng.normal(size=400).round(2), "b": rng.integers(0, 9, 400)})
+        frame["y"] = np.where(rng.random(400) < 0.05 + 0.4 * (frame["a"] > 0.8), "few", "many")
+        found = da.knn_shapley(da.read_table(frame, label="y"))
+        share = (found.values[found.labels == "few"] < 0).mean()
+        assert share > 0.8
+        made = da.report(frame, "y", quick=True, sections=["worth", "leaks"])
+        warning = re.search(
+            r"But ([\d.]+)% of the smaller class few have a negative value", plain(made.section("worth").advice)
+        )
+        assert float(warning[1]) == pytest.approx(100 * share, abs=0.06)
+        assert "before you delete any: most are of one class" in plain(made.section("leaks").advice)
+        assert "have the label few, as have" in told(made.section("leaks"))
+
     def test_of_labels_that_are_noise_nothing_is_advised(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(rng.integers(0, 9, (300, 6)), columns=list("abcdef")).assign(y=rng.integers(0, 2, 300))
         made = da.report(frame, "y", quick=True, sections=["worth", "leaks", "trade"])
-        assert "no more often than by chance" in told(made.section("worth"))
+        assert "do not clearly agree on labels more often than by chance" in told(made.section("worth"))
         assert "Act on no single value" in told(made.section("worth"))
         assert "Delete nobody for this" in told(made.section("leaks"))
         assert "Delete these first" not in told(made.section("leaks"))

@@ -60,7 +60,9 @@ class Job:
     aside: tuple[str, ...] = ()  # columns taken for numbers of rows
     categorical: tuple[str, ...] = ()  # columns that were to be read as categories
     notes: list[str] = field(default_factory=list)
-    predictable: bool = True  # whether neighbours agree on labels more often than by chance, as far as was looked
+    telling: bool = (
+        True  # whether values tell of single records: not of few, nor of labels that neighbours do not share
+    )
 
     @property
     def run(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from datassay.report.methods import METHODS
 from datassay.value import self_waka
 
 ATTACK, JOINED = "membership-attack", "value-and-exposure"
+FEWEST = 30  # records: with fewer nobody is to be deleted for what is found here
 FEW = 200  # records: with fewer, what holds of these may not hold of others
 DRAWN = 1500  # points in a figure; a page has to stay small
 
@@ -30,7 +31,8 @@ def leaks(job: Job) -> Section:
     job.record("quadrant", joined.quadrants)
     delete = joined.quadrants == QUADRANTS[0]
     auc, (low, high) = attack.auc, attack.interval()
-    works = low > 0.5
+    works, sure = low > 0.5, job.telling and n >= FEWEST
+    one_class = _of_which_class(table.labels, delete)
     first = joined.candidates(10)
     likely = job.records.get("likely_mislabelled")  # nothing is said where no label was judged
     doubtful = None if likely is None else likely[job.rows][first].astype(np.float64) == 1
@@ -71,7 +73,7 @@ def leaks(job: Job) -> Section:
         blocks.append(
             job.listed(
                 "Delete these first: of low value, the most exposed first"
-                if works and job.predictable
+                if works and sure
                 else "Of low value, the most exposed first",
                 first,
                 {
@@ -81,7 +83,7 @@ def leaks(job: Job) -> Section:
                 },
                 JOINED,
                 "A mislabelled record is exposed because nobody near it has its label: mend the label, and look again. "
-                f"No exposure can be more than 1/(2k) = {0.5 / k:.3g}. {_of_which_class(table.labels, delete)}These "
+                f"No exposure can be more than 1/(2k) = {0.5 / k:.3g}. {one_class}These "
                 "are records that a model gives away; whom their attributes give away is another question.",
             )
         )
@@ -92,10 +94,13 @@ def leaks(job: Job) -> Section:
             f" {'is' if delete.sum() == 1 else 'are'} among the most exposed quarter and the least valuable one.",
         ),
         advice=(
-            "Mend or delete the records listed first: they cost privacy and bring little."
-            if len(first) and works and job.predictable
+            "Mend the records listed first, and weigh classes alike (--balance 1) before you delete any: most are of "
+            "one class."
+            if len(first) and works and sure and one_class
+            else "Mend or delete the records listed first: they cost privacy and bring little."
+            if len(first) and works and sure
             else "Delete nobody for this: values say little here."
-            if not job.predictable
+            if not sure
             else "Nothing has to be deleted for this.",
         ),
         cards=(

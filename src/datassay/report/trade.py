@@ -48,7 +48,7 @@ def trade(job: Job) -> Section:
         advice=(
             "Sell none of it by these values: they say little of single records here.",
         )
-        if not job.predictable
+        if not job.telling
         else (
             "None of the prices that were tried pays more owners.",
         )

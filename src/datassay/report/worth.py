@@ -17,6 +17,7 @@ METHOD, ERRORS = "knn-shapley", "label-errors"
 ORDERS = 20  # of random removal beside that by value
 SHARES = tuple(round(0.05 * step, 2) for step in range(11))
 FEWEST = 30  # records: with fewer no label is called a mistake
+LOPSIDED = 0.8  # share of a smaller class of negative value from which values are more about the class
 MANY_CLASSES = 8  # more are not told apart in a figure
 
 
@@ -25,8 +26,8 @@ def worth(job: Job) -> Section:
     values = job.valued(0.45)
     votes = 2 * job.k
     suspects = likely_errors(job.sample, values=values, k=votes, progress=job.stages.part("values", 0.35), **job.run)
-    job.predictable = _predictable(suspects) or len(values) < FEWEST
-    judged = len(values) >= FEWEST and job.predictable
+    judged = job.telling = len(values) >= FEWEST and _predictable(suspects)
+    by_chance = len(values) >= FEWEST and not judged
     if not judged:
         suspects = replace(suspects, likely=np.zeros(len(values), bool))
     job.record("value", values.values)
@@ -76,16 +77,16 @@ def worth(job: Job) -> Section:
     )
     return Section(
         finding=(
-            "" if job.predictable else "Neighbours agree on labels no more often than by chance, so that their values "
-            "say little of single records: ",
+            "Neighbours do not clearly agree on labels more often than by chance, so that values say little of single "
+            "records: " if by_chance else "",
             Number(count(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
             f") {harm}", *mistaken,
         ),
         advice=(
             "Act on no single value; look for attributes that tell the label, or value the records for a model of "
             "your own."
-            if not job.predictable
-            else f"Check the labels of the records listed, beginning with {who}."
+            if by_chance
+            else f"Check the labels of the records listed, beginning with {who}." + _lopsided(values, suspects)
             if likely
             else f"Look at the records of least value, beginning with {who}."
             + (f" Of {n} records, though, little is sure." if n < FEWEST else ""),
@@ -122,6 +123,19 @@ def _predictable(suspects: Suspects) -> bool:
 
 def _guess(values: Values) -> float:
     return 1 / float(str(values.parameters["n_classes"]))
+
+
+def _lopsided(values: Values, suspects: Suspects) -> str:
+    """A warning where nearly all of a smaller class have negative values."""
+    names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
+    shares = np.bincount(codes, _negative(values)) / sizes
+    worst = int(shares.argmax())
+    if shares[worst] <= LOPSIDED or sizes[worst] == sizes.max():
+        return ""
+    return (
+        f" But {percent(float(shares[worst]))} of the smaller class {names[worst]!s} have a negative value: weigh "
+        "classes alike (--balance 1) before you act on values."
+    )
 
 
 def _most_frequent(job: Job) -> float:
