@@ -466,6 +466,23 @@ def test_places_without_data_are_refused(tmp_path):
         da.open_records(tmp_path, "y")
 
 
+def test_a_link_whose_file_has_gone_is_refused_and_not_passed_over(tmp_path):
+    folder = tmp_path / "data"
+    (folder / "deep").mkdir(parents=True)
+    write(folder, frame_of(np.eye(3), list("abb")), [1, 2])
+    (folder / "table.parquet").mkdir()  # no file, and none of the data
+    (folder / "_part.parquet").symlink_to("nowhere")  # what begins so is somebody else's
+    outside = write(tmp_path, frame_of(np.ones((2, 3)), list("ab")), [2]) / "part-000.parquet"
+    link = folder / "deep" / "part-007.parquet"
+    link.symlink_to(outside)
+    assert len(da.open_records(folder, "y")) == 5
+    outside.unlink()
+    for path in (folder, folder / "**" / "part-*.parquet"):
+        for read in (lambda path: da.open_records(path, "y"), lambda path: da.uniqueness_shapley(path)):
+            with pytest.raises(da.InputError, match=r"deep/part-007.parquet is a link to a file that is not there"):
+                read(path)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
