@@ -7,9 +7,11 @@ then carries a few numbers. Answers come back in order, so whatever is added up 
 Workers may die: their calls are made again. Who has lost them all, or the scheduler, is told so.
 """
 
+import logging
 import mmap
 import os
 import pickle
+import re
 import shutil
 import signal
 import tempfile
@@ -346,22 +348,42 @@ def dask_distributed() -> Any:
 
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
-    """A client of the cluster whose scheduler is at this address, for as long as it is needed."""
+    """A client of the cluster whose scheduler is at this address, for as long as it is needed; Dask logs nothing."""
     distributed = dask_distributed()
     scheme, _, host = address.rpartition("://")
     if scheme not in ("", "tcp", "tls", "ucx", "ws", "wss") or not host:
         raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786")
+    if scheme not in ("ws", "wss") and not re.fullmatch(r".+:[0-9]{1,5}", host):  # a Client would not get over it
+        raise UsageError(f"{address!r} names no port; an address of a Dask scheduler is such as tcp://HOST:8786")
+    with _dask_silent():
+        try:
+            client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
+        except (OSError, TimeoutError):
+            raise UnavailableError(f"no Dask scheduler answers at {address!r}; is it running?") from None
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(
+                f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786 ({error})"
+            ) from None
+        try:
+            yield client
+        finally:
+            with suppress(Exception):  # a scheduler that is gone says goodbye badly
+                client.close()
+
+
+@contextmanager
+def _dask_silent() -> Iterator[None]:
+    """Keep the tracebacks that Dask logs off the screen of somebody who is told in one line what went wrong."""
+    names = ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
     try:
-        client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
-    except (OSError, TimeoutError):
-        raise UnavailableError(f"no Dask scheduler answers at {address!r}; is it running?") from None
-    except (ValueError, TypeError, ImportError) as error:
-        raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786 ({error})") from None
-    try:
-        yield client
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
     finally:
-        with suppress(Exception):  # a scheduler that is gone says goodbye badly
-            client.close()
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def threads_of(client: object) -> int:
@@ -384,6 +406,10 @@ def _address(client: Any) -> str:
 
 
 def _check_scheduler(client: Any) -> None:
+    if client.status in ("closing", "closed"):  # it also closes itself, if its scheduler does not come back
+        raise SchedulerLostError(
+            "client is closed, by close() or because its scheduler was lost; make another one with Client(address)"
+        )
     if client.status != "running":
         raise SchedulerLostError(f"the Dask scheduler at {_address(client)} does not answer any more")
 
