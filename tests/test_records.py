@@ -247,9 +247,30 @@ def test_truncated_shapley_is_within_its_bound_of_the_exact_one(tmp_path):
     assert (exact <= values.upper).all()
 
 
+@pytest.mark.parametrize("utility", ["soft", "fraction"])
+def test_values_that_are_all_smaller_than_what_they_may_be_off_by_say_so(utility, tmp_path):
+    rng = np.random.default_rng(8)
+    X, X_val = rng.normal(size=(900, 2)), rng.normal(size=(60, 2))
+    y, y_val = rng.integers(0, 2, 900), rng.integers(0, 2, 60)
+    records = da.open_records(write(tmp_path, frame_of(X, y), [900]), "y")
+    for tolerance, drowned in ((2.0, True), (0.05, True), (0.002, False)):
+        options = {"k": 5, "utility": utility, "tolerance": tolerance}
+        found = da.knn_shapley(X, y, X_val, y_val, **options)
+        same(da.knn_shapley(records, X_val=X_val, y_val=y_val, **options), found)
+        assert found.parameters["utility"] == utility
+        nothing_known = bool((found.lower <= 0).all() and (found.upper >= 0).all())
+        assert nothing_known == drowned
+        told = [note for note in found.notes if "no value is known to differ from 0" in note]
+        assert len(told) == drowned
+        if drowned:
+            assert found.lower.max() <= found.upper.min()  # nor is any order
+            assert "give a smaller tolerance, or use knn_banzhaf" in told[0]
+            assert told[0] in found.summary()
+
+
 def test_exact_shapley_says_that_it_cannot_and_what_can(tmp_path):
     records = da.open_records(write(tmp_path, frame_of(np.eye(2), ["a", "b"]), [2]), "y")
-    with pytest.raises(da.UsageError, match=r"full ranking .* tolerance .* knn_banzhaf"):
+    with pytest.raises(da.UsageError, match=r"full ranking .* knn_banzhaf, .* are exact.* tolerance well below what"):
         da.knn_shapley(records, X_val=np.eye(2), y_val=["a", "b"])
 
 
