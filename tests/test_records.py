@@ -274,6 +274,38 @@ def test_exact_shapley_says_that_it_cannot_and_what_can(tmp_path):
         da.knn_shapley(records, X_val=np.eye(2), y_val=["a", "b"])
 
 
+def test_a_feature_that_may_identify_rows_is_noted_from_the_footers_alone(tmp_path, monkeypatch):
+    n, rng = 300, np.random.default_rng(3)
+    columns = {
+        "counted": np.arange(1, n + 1),
+        "shuffled": rng.permutation(n),
+        "sparse": np.cumsum(rng.integers(1, 50, n)),
+        "grouped": np.arange(n) // 30,  # rises, and has no room for so many
+        "wide": rng.integers(0, 10**6, n),
+        "halves": np.arange(n) / 2,
+        "age": rng.integers(18, 90, n),
+    }
+    frame = pd.DataFrame({**columns, "y": rng.integers(0, 2, n)})
+    folder = write(tmp_path, frame, [100, 0, 120, 80], 30)
+    read = pq.ParquetFile.iter_batches
+    asked = []
+    monkeypatch.setattr(
+        pq.ParquetFile, "iter_batches", lambda self, rows, groups, names, **how: asked.extend(names) or read(
+            self, rows, groups, names, **how)
+    )  # fmt: skip
+    end = "and is used as a feature; if it identifies rows, name it as id"
+    assert da.open_records(folder, "y").notes == (
+        f"column 'counted' runs from 1 to 300, as many whole numbers as there are records, {end}",
+        f"column 'shuffled' runs from 0 to 299, as many whole numbers as there are records, {end}",
+        f"column 'sparse' rises from each row group to the next, and may hold a different whole number in every row, {end}",
+    )
+    assert set(asked) == {"y"}
+    assert da.open_records(folder, "y", ["age", "wide"], "counted").notes == ()
+    for file in folder.iterdir():  # nothing is told of them
+        pq.write_table(pq.read_table(file), file, write_statistics=False)
+    assert da.open_records(folder, "y").notes == ()
+
+
 def test_ids_labels_and_columns_come_from_the_files(tmp_path):
     rng = np.random.default_rng(9)
     X, y = rng.normal(size=(30, 2)), rng.choice(["a", "b", "c"], 30)
