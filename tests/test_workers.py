@@ -459,6 +459,35 @@ class TestCommandLine:
             assert len(list((tmp_path / f"kept{at}").iterdir())) >= 2
 
 
+def test_what_a_killed_process_left_for_workers_is_removed_and_what_a_live_one_holds_is_not(tmp_path, monkeypatch):
+    program = "import sys; from datassay._elsewhere import _pack; print(_pack(len, 'it'), flush=True); sys.stdin.read()"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        dead, alive = (Path(process.stdout.readline().strip()) for process in processes)
+        processes[0].kill()
+        processes[0].wait()
+        (tmp_path / "datassay-of-mine").mkdir()  # with no mark of ours
+        monkeypatch.setattr(_elsewhere.tempfile, "tempdir", str(tmp_path))
+        assert dead.parent == alive.parent == tmp_path
+        assert dead.is_dir()
+        here = _elsewhere._pack(len, "it")
+        again = _elsewhere._pack(len, "it")
+        assert sorted(tmp_path.iterdir()) == sorted([alive, here, again, tmp_path / "datassay-of-mine"])
+        for folder in (here, again):
+            _elsewhere._remove(folder)
+        assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / "datassay-of-mine"])
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_answers_come_although_the_thread_that_takes_them_in_has_ended(monkeypatch):
     """As it does where warnings are errors and loky warns that a worker went home."""

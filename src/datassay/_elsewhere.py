@@ -14,6 +14,7 @@ import pickle
 import re
 import shutil
 import signal
+import stat
 import tempfile
 import time
 import warnings
@@ -158,7 +159,55 @@ def _through_joblib(
                     report(len(group))
     finally:
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+
+
+_owned: dict[Path, Any] = {}
+"""Folders of tasks, each with a file in it that is locked while this process lives."""
+
+
+def _own_folder() -> Path:
+    """A folder for a task, marked as that of a process that is alive; those of processes that were killed are removed.
+
+    A lock is the system's to release, however a process ends: no other has it then, whatever its number.
+    """
+    _remove_deserted()
+    folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+    with suppress(ImportError, OSError):  # not every system has locks, nor every place: then there is no mark
+        import fcntl
+
+        mark = (folder / "owner.new").open("wb")
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.replace(folder / "owner.new", folder / "owner")  # nobody sees it before it is locked
+        except BaseException:
+            mark.close()
+            raise
+        _owned[folder] = mark
+    return folder
+
+
+def _remove_deserted() -> None:
+    """Remove what processes of this user left that were killed before they could."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    for folder in Path(tempfile.gettempdir()).glob("datassay-*"):
+        with suppress(OSError):
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and (folder / "owner").is_file():
+                with (folder / "owner").open("rb") as mark:
+                    fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its process lives
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a task."""
+    shutil.rmtree(folder, ignore_errors=True)
+    mark = _owned.pop(folder, None)
+    if mark is not None:
+        mark.close()
 
 
 def _pack(task: Task, what: str) -> Path:
@@ -171,7 +220,7 @@ def _pack(task: Task, what: str) -> Path:
     except Exception as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise UsageError(f"{what} cannot be sent to workers ({told}); n_jobs=1 needs none") from None
-    folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+    folder = _own_folder()
     try:
         places: list[tuple[int, int]] = []
         with (folder / "arrays").open("wb") as file:
@@ -182,7 +231,7 @@ def _pack(task: Task, what: str) -> Path:
                 file.write(raw)
         (folder / "rest").write_bytes(pickle.dumps((places, packed)))
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         if isinstance(error, OSError):
             raise UnavailableError(
                 f"the data cannot be written to {str(folder.parent)!r}, from where workers would map them: "
@@ -273,7 +322,7 @@ class Processes:
             self._pool = self._start()
             self._wait()
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            _remove(self._folder)
             raise
 
     def _start(self) -> Any:
@@ -332,7 +381,7 @@ class Processes:
         else:
             for future in self._futures:
                 future.cancel()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
 
 
 def dask_distributed() -> Any:
