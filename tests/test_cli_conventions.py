@@ -257,8 +257,10 @@ def test_a_condition_of_an_unknown_fact_is_a_wrong_call(run, files, command):
 
 @ALL
 @pytest.mark.parametrize(
-    "condition", ["records", "records >", "> 3", "records = 3", "records > many", "records > nan", ""]
-)
+    "condition",
+    ["records", "records >", "> 3", "records = 3", "records >> 3", "records=<3", "records <> 3", "records === 3",
+     "records > many", "records > nan", ""],
+)  # fmt: skip
 def test_a_condition_that_cannot_be_read_is_refused_before_any_work(run, files, command, condition):
     before = sorted(file.name for file in files.iterdir())
     code, out, err = run(*command.split(), *no_data(command), "--fail-if", condition)

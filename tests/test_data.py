@@ -231,6 +231,7 @@ def test_no_line_is_taken_for_a_comment_or_a_title(tmp_path):
     ("text", "message"),
     [
         ("a,b,y\n1,2,0\n2,1\n3,4,1\n", "cannot read t.csv: line 3 has 2 cells where the header has 3"),
+        ("a,b,y\n1,2,0\n2\n3,4,1\n", "cannot read t.csv: line 3 has 1 cell where the header has 3"),
         ("a,b,y\n1,2,0,9\n2,3,1,9\n", "cannot read t.csv: line 2 has 4 cells where the header has 3"),
         ("x,y,y\n1,2,3\n", "t.csv has more than one column named 'y'"),
     ],
@@ -403,7 +404,7 @@ def test_a_missing_id_or_label_names_its_row(tmp_path):
     with pytest.raises(da.InputError, match="the id 'id' of t.csv is missing at row 1"):
         da.read_table(csv(tmp_path, "id,x\n1,1\n,2\n"), id="id")
     table = da.read_table(csv(tmp_path, "x,y\n1,a\n2,\n"), label="y")
-    with pytest.raises(da.InputError, match="the label 'y' of t.csv is missing in 1 rows, first at row 1"):
+    with pytest.raises(da.InputError, match="the label 'y' of t.csv is missing in 1 row, first at row 1"):
         da.knn_shapley(table)
 
 

@@ -247,10 +247,63 @@ def test_truncated_shapley_is_within_its_bound_of_the_exact_one(tmp_path):
     assert (exact <= values.upper).all()
 
 
+@pytest.mark.parametrize("utility", ["soft", "fraction"])
+def test_values_that_are_all_smaller_than_what_they_may_be_off_by_say_so(utility, tmp_path):
+    rng = np.random.default_rng(8)
+    X, X_val = rng.normal(size=(900, 2)), rng.normal(size=(60, 2))
+    y, y_val = rng.integers(0, 2, 900), rng.integers(0, 2, 60)
+    records = da.open_records(write(tmp_path, frame_of(X, y), [900]), "y")
+    for tolerance, drowned in ((2.0, True), (0.05, True), (0.002, False)):
+        options = {"k": 5, "utility": utility, "tolerance": tolerance}
+        found = da.knn_shapley(X, y, X_val, y_val, **options)
+        same(da.knn_shapley(records, X_val=X_val, y_val=y_val, **options), found)
+        assert found.parameters["utility"] == utility
+        nothing_known = bool((found.lower <= 0).all() and (found.upper >= 0).all())
+        assert nothing_known == drowned
+        told = [note for note in found.notes if "no value is known to differ from 0" in note]
+        assert len(told) == drowned
+        if drowned:
+            assert found.lower.max() <= found.upper.min()  # nor is any order
+            assert "give a smaller tolerance, or use knn_banzhaf" in told[0]
+            assert told[0] in found.summary()
+
+
 def test_exact_shapley_says_that_it_cannot_and_what_can(tmp_path):
     records = da.open_records(write(tmp_path, frame_of(np.eye(2), ["a", "b"]), [2]), "y")
-    with pytest.raises(da.UsageError, match=r"full ranking .* tolerance .* knn_banzhaf"):
+    with pytest.raises(da.UsageError, match=r"full ranking .* knn_banzhaf, .* are exact.* tolerance well below what"):
         da.knn_shapley(records, X_val=np.eye(2), y_val=["a", "b"])
+
+
+def test_a_feature_that_may_identify_rows_is_noted_from_the_footers_alone(tmp_path, monkeypatch):
+    n, rng = 300, np.random.default_rng(3)
+    columns = {
+        "counted": np.arange(1, n + 1),
+        "shuffled": rng.permutation(n),
+        "sparse": np.cumsum(rng.integers(1, 50, n)),
+        "grouped": np.arange(n) // 30,  # rises, and has no room for so many
+        "wide": rng.integers(0, 10**6, n),
+        "halves": np.arange(n) / 2,
+        "age": rng.integers(18, 90, n),
+    }
+    frame = pd.DataFrame({**columns, "y": rng.integers(0, 2, n)})
+    folder = write(tmp_path, frame, [100, 0, 120, 80], 30)
+    read = pq.ParquetFile.iter_batches
+    asked = []
+    monkeypatch.setattr(
+        pq.ParquetFile, "iter_batches", lambda self, rows, groups, names, **how: asked.extend(names) or read(
+            self, rows, groups, names, **how)
+    )  # fmt: skip
+    end = "and is used as a feature; if it identifies rows, name it as id"
+    assert da.open_records(folder, "y").notes == (
+        f"column 'counted' runs from 1 to 300, as many whole numbers as there are records, {end}",
+        f"column 'shuffled' runs from 0 to 299, as many whole numbers as there are records, {end}",
+        f"column 'sparse' rises from each row group to the next, and may hold a different whole number in every row, {end}",
+    )
+    assert set(asked) == {"y"}
+    assert da.open_records(folder, "y", ["age", "wide"], "counted").notes == ()
+    for file in folder.iterdir():  # nothing is told of them
+        pq.write_table(pq.read_table(file), file, write_statistics=False)
+    assert da.open_records(folder, "y").notes == ()
 
 
 def test_ids_labels_and_columns_come_from_the_files(tmp_path):
@@ -464,6 +517,23 @@ def test_places_without_data_are_refused(tmp_path):
     frame_of(np.ones((0, 2)), []).to_parquet(tmp_path / "empty.parquet")
     with pytest.raises(da.InputError, match="holds no rows"):
         da.open_records(tmp_path, "y")
+
+
+def test_a_link_whose_file_has_gone_is_refused_and_not_passed_over(tmp_path):
+    folder = tmp_path / "data"
+    (folder / "deep").mkdir(parents=True)
+    write(folder, frame_of(np.eye(3), list("abb")), [1, 2])
+    (folder / "table.parquet").mkdir()  # no file, and none of the data
+    (folder / "_part.parquet").symlink_to("nowhere")  # what begins so is somebody else's
+    outside = write(tmp_path, frame_of(np.ones((2, 3)), list("ab")), [2]) / "part-000.parquet"
+    link = folder / "deep" / "part-007.parquet"
+    link.symlink_to(outside)
+    assert len(da.open_records(folder, "y")) == 5
+    outside.unlink()
+    for path in (folder, folder / "**" / "part-*.parquet"):
+        for read in (lambda path: da.open_records(path, "y"), lambda path: da.uniqueness_shapley(path)):
+            with pytest.raises(da.InputError, match=r"deep/part-007.parquet is a link to a file that is not there"):
+                read(path)
 
 
 @pytest.mark.parametrize(

@@ -379,7 +379,7 @@ class TestBadInput:
     def test_a_missing_label_is_an_error_at_once(self):
         frame = da.census(60).to_frame("pandas")
         frame.loc[7, "income"] = None
-        with pytest.raises(da.InputError, match=r"'income'.*missing in 1 rows, first at row 7"):
+        with pytest.raises(da.InputError, match=r"'income'.*missing in 1 row, first at row 7"):
             da.report(frame, "income")
 
     def test_a_validation_file_that_lacks_a_column_is_an_error(self, tmp_path):

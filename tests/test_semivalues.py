@@ -650,6 +650,10 @@ class TestOwners:
         assert other.sizes.tolist() == [1] * 6
         assert one.sizes is None
 
+    def test_the_summary_speaks_of_owners(self):
+        values = da.data_shapley(STUMP, *records(n=6, seed=12), groups=[0, 0, 1, 1, 2, 2], n_jobs=1)
+        assert "such an owner does more harm than good" in values.summary()
+
     def test_owners_may_be_a_column_set_aside(self):
         X, y, X_val, y_val = records(n=10, seed=11)
         frame, frame_val = (
@@ -781,7 +785,13 @@ class TestFailures:
         [
             (LogisticRegression, r"the class LogisticRegression; write LogisticRegression\(\)"),
             (object(), "fit and predict, got object"),
-            (None, "fit and predict, got NoneType"),
+            (None, "fit and predict, got NoneType$"),
+            (
+                np.eye(3),
+                r"got ndarray; the model comes first, as in data_shapley\(model, X, y, X_val=X_val, y_val=y_val\)",
+            ),
+            ([[1.0, 2.0]], "got list; the model comes first"),
+            (pd.DataFrame({"a": [1.0]}), "got DataFrame; the model comes first"),
             (type("Bare", (), {"fit": None, "predict": None})(), "can be cloned"),
         ],
     )

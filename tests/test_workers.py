@@ -1,5 +1,7 @@
 """Whoever does the work, the bits are the same: threads, processes, a real Dask cluster whose workers die."""
 
+import io
+import logging
 import os
 import pickle
 import signal
@@ -274,7 +276,9 @@ def test_a_scheduler_that_is_lost_is_told_and_the_checkpoint_gone_on_from(own_sc
     found = PASSES["knn_shapley"](checkpoint=tmp_path / "kept", progress=lambda done, total: seen.append(done))
     assert bits(found) == reference("knn_shapley")
     assert seen[0] >= 4 * 4  # blocks of 4 validation points
-    with pytest.raises(da.UnavailableError, match="does not answer any more"):
+    with pytest.raises(
+        da.UnavailableError, match="does not answer any more|client is closed, .* its scheduler was lost"
+    ):
         PASSES["knn_shapley"](client=client)
 
 
@@ -332,6 +336,12 @@ class TestRefused:
     def test_what_is_no_client(self):
         with pytest.raises(da.InputError, match=r"client must be a dask\.distributed\.Client, got str"):
             PASSES["knn_loo"](client="tcp://somewhere:8786")
+
+    def test_a_client_that_is_closed(self, client):
+        own = distributed.Client(client.scheduler.address, set_as_default=False)
+        own.close()
+        with pytest.raises(da.UnavailableError, match=r"client is closed, .*make another one with Client\(address\)"):
+            PASSES["knn_loo"](client=own)
 
     def test_a_cluster_without_workers(self, monkeypatch):
         monkeypatch.setattr(_elsewhere, "PATIENCE", 0.2)
@@ -409,6 +419,33 @@ class TestCommandLine:
         assert stop.value.code == status
         assert told in " ".join(capsys.readouterr().err.split())
 
+    @pytest.mark.parametrize("address", ["foo", "tcp://foo", "tcp://foo:", "tls://[::1]", "foo:port"])
+    def test_an_address_without_a_port_is_refused_before_there_is_a_client(self, address, capsys, monkeypatch):
+        monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("a client was made"))
+        monkeypatch.setattr(sys, "argv", ["datassay", "value", "iris", "--dask", address, "-q"])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 2
+        assert f"{address!r} names no port" in " ".join(capsys.readouterr().err.split())
+
+    def test_what_dask_logs_is_kept_off_the_screen_by_the_command_line_alone(self, client):
+        ours = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+        before = [logger.level for logger in ours]
+        screen = logging.StreamHandler(io.StringIO())
+        for logger in ours:
+            logger.addHandler(screen)
+        try:
+            with _elsewhere.connect(client.scheduler.address):
+                for name in ("distributed", "distributed.client", "distributed.new"):
+                    logging.getLogger(name).error("a traceback of thirty lines")
+                assert screen.stream.getvalue() == ""
+            assert [logger.level for logger in ours] == before
+            ours[1].error("heard")
+            assert "heard" in screen.stream.getvalue()
+        finally:
+            for logger in ours:
+                logger.removeHandler(screen)
+
     def test_attack_and_risk_keep_what_they_do(self, client, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         da.census(60, seed=1).save("people.csv")
@@ -420,6 +457,35 @@ class TestCommandLine:
             first, again = self.run(*arguments, *kept), self.run(*arguments, *kept)
             assert plain.stdout == first.stdout == again.stdout != ""
             assert len(list((tmp_path / f"kept{at}").iterdir())) >= 2
+
+
+def test_what_a_killed_process_left_for_workers_is_removed_and_what_a_live_one_holds_is_not(tmp_path, monkeypatch):
+    program = "import sys; from datassay._elsewhere import _pack; print(_pack(len, 'it'), flush=True); sys.stdin.read()"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        dead, alive = (Path(process.stdout.readline().strip()) for process in processes)
+        processes[0].kill()
+        processes[0].wait()
+        (tmp_path / "datassay-of-mine").mkdir()  # with no mark of ours
+        monkeypatch.setattr(_elsewhere.tempfile, "tempdir", str(tmp_path))
+        assert dead.parent == alive.parent == tmp_path
+        assert dead.is_dir()
+        here = _elsewhere._pack(len, "it")
+        again = _elsewhere._pack(len, "it")
+        assert sorted(tmp_path.iterdir()) == sorted([alive, here, again, tmp_path / "datassay-of-mine"])
+        for folder in (here, again):
+            _elsewhere._remove(folder)
+        assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / "datassay-of-mine"])
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -116,6 +116,11 @@ def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
         )
 
 
+def counted(count: int, thing: str) -> str:
+    """So many things: ``1 row``, ``1,200 rows``."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
 def listed(items: Iterable[object], most: int = 5) -> str:
     """Name the first few of ``items``: ``'a', 'b' and 3 more``."""
     everything = [repr(item.item() if isinstance(item, np.generic) else item) for item in items]

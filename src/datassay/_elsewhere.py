@@ -7,11 +7,14 @@ then carries a few numbers. Answers come back in order, so whatever is added up 
 Workers may die: their calls are made again. Who has lost them all, or the scheduler, is told so.
 """
 
+import logging
 import mmap
 import os
 import pickle
+import re
 import shutil
 import signal
+import stat
 import tempfile
 import time
 import warnings
@@ -156,7 +159,55 @@ def _through_joblib(
                     report(len(group))
     finally:
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+
+
+_owned: dict[Path, Any] = {}
+"""Folders of tasks, each with a file in it that is locked while this process lives."""
+
+
+def _own_folder() -> Path:
+    """A folder for a task, marked as that of a process that is alive; those of processes that were killed are removed.
+
+    A lock is the system's to release, however a process ends: no other has it then, whatever its number.
+    """
+    _remove_deserted()
+    folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+    with suppress(ImportError, OSError):  # not every system has locks, nor every place: then there is no mark
+        import fcntl
+
+        mark = (folder / "owner.new").open("wb")
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.replace(folder / "owner.new", folder / "owner")  # nobody sees it before it is locked
+        except BaseException:
+            mark.close()
+            raise
+        _owned[folder] = mark
+    return folder
+
+
+def _remove_deserted() -> None:
+    """Remove what processes of this user left that were killed before they could."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    for folder in Path(tempfile.gettempdir()).glob("datassay-*"):
+        with suppress(OSError):
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and (folder / "owner").is_file():
+                with (folder / "owner").open("rb") as mark:
+                    fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its process lives
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a task."""
+    shutil.rmtree(folder, ignore_errors=True)
+    mark = _owned.pop(folder, None)
+    if mark is not None:
+        mark.close()
 
 
 def _pack(task: Task, what: str) -> Path:
@@ -169,7 +220,7 @@ def _pack(task: Task, what: str) -> Path:
     except Exception as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise UsageError(f"{what} cannot be sent to workers ({told}); n_jobs=1 needs none") from None
-    folder = Path(tempfile.mkdtemp(prefix="datassay-"))
+    folder = _own_folder()
     try:
         places: list[tuple[int, int]] = []
         with (folder / "arrays").open("wb") as file:
@@ -180,7 +231,7 @@ def _pack(task: Task, what: str) -> Path:
                 file.write(raw)
         (folder / "rest").write_bytes(pickle.dumps((places, packed)))
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         if isinstance(error, OSError):
             raise UnavailableError(
                 f"the data cannot be written to {str(folder.parent)!r}, from where workers would map them: "
@@ -271,7 +322,7 @@ class Processes:
             self._pool = self._start()
             self._wait()
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            _remove(self._folder)
             raise
 
     def _start(self) -> Any:
@@ -330,7 +381,7 @@ class Processes:
         else:
             for future in self._futures:
                 future.cancel()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
 
 
 def dask_distributed() -> Any:
@@ -346,22 +397,42 @@ def dask_distributed() -> Any:
 
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
-    """A client of the cluster whose scheduler is at this address, for as long as it is needed."""
+    """A client of the cluster whose scheduler is at this address, for as long as it is needed; Dask logs nothing."""
     distributed = dask_distributed()
     scheme, _, host = address.rpartition("://")
     if scheme not in ("", "tcp", "tls", "ucx", "ws", "wss") or not host:
         raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786")
+    if scheme not in ("ws", "wss") and not re.fullmatch(r".+:[0-9]{1,5}", host):  # a Client would not get over it
+        raise UsageError(f"{address!r} names no port; an address of a Dask scheduler is such as tcp://HOST:8786")
+    with _dask_silent():
+        try:
+            client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
+        except (OSError, TimeoutError):
+            raise UnavailableError(f"no Dask scheduler answers at {address!r}; is it running?") from None
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(
+                f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786 ({error})"
+            ) from None
+        try:
+            yield client
+        finally:
+            with suppress(Exception):  # a scheduler that is gone says goodbye badly
+                client.close()
+
+
+@contextmanager
+def _dask_silent() -> Iterator[None]:
+    """Keep the tracebacks that Dask logs off the screen of somebody who is told in one line what went wrong."""
+    names = ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
     try:
-        client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
-    except (OSError, TimeoutError):
-        raise UnavailableError(f"no Dask scheduler answers at {address!r}; is it running?") from None
-    except (ValueError, TypeError, ImportError) as error:
-        raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786 ({error})") from None
-    try:
-        yield client
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
     finally:
-        with suppress(Exception):  # a scheduler that is gone says goodbye badly
-            client.close()
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def threads_of(client: object) -> int:
@@ -384,6 +455,10 @@ def _address(client: Any) -> str:
 
 
 def _check_scheduler(client: Any) -> None:
+    if client.status in ("closing", "closed"):  # it also closes itself, if its scheduler does not come back
+        raise SchedulerLostError(
+            "client is closed, by close() or because its scheduler was lost; make another one with Client(address)"
+        )
     if client.status != "running":
         raise SchedulerLostError(f"the Dask scheduler at {_address(client)} does not answer any more")
 

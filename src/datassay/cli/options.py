@@ -223,8 +223,9 @@ FailIfOption = Annotated[
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
-# A name may hold anything, operators too: what counts is the last operator, which a number must follow.
-_CONDITION: Final = re.compile(rf"(.*\S)\s*({'|'.join(_COMPARISONS)})\s*([^\s<>=!]+)", re.DOTALL)
+# A name may hold anything, operators too: what counts is the last operator, which a number must follow. One that is the
+# end of something else (>>, =<, <>) is none.
+_CONDITION: Final = re.compile(rf"(.*\S)\s*(?<![<>=!])({'|'.join(_COMPARISONS)})\s*([^\s<>=!]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

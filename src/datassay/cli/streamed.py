@@ -51,9 +51,9 @@ def check_streamed(
         raise UsageError("--k must be a number here: to choose one takes all records in memory. Choose it on a sample")
     if method == "knn-shapley" and given["tolerance"] is None:
         raise UsageError(
-            "exact knn-shapley needs the full ranking of all records, which cannot be put together from blocks; allow "
-            "values to be off by --tolerance 0.001, say, or use knn-banzhaf, knn-loo, waka or tknn-shapley, which are "
-            "exact"
+            "exact knn-shapley needs the full ranking of all records, which cannot be put together from blocks; use "
+            "knn-banzhaf, knn-loo, waka or tknn-shapley, which are exact, or give a --tolerance well below what a "
+            "record is worth (all of them together: at most 1)"
         )
     if method == "waka" and given["tau"] is not None and given["variant"] in (None, "signed"):
         raise UsageError("--tau is the threshold of --variant removal and addition")

@@ -61,7 +61,9 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
     """The Parquet files that a path, a folder or a pattern stands for, in the order of their names."""
     place = Path(path)
     if place.is_dir():
-        found = sorted(file for file in place.rglob("*") if _counts(file, place))
+        named = [file for file in place.rglob("*") if _counts(file, place)]
+        _refuse_dangling(named, place)
+        found = sorted(file for file in named if file.is_file())
         if not found:
             raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
         return found
@@ -71,6 +73,7 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
         return [place]
     if glob.has_magic(str(path)):
         matched = [Path(one) for one in glob.glob(str(path), recursive=True)]
+        _refuse_dangling(matched, None)
         found = sorted(file for file in matched if file.is_file())
         if not found:
             raise InputError(f"no file matches {str(path)!r}")
@@ -82,9 +85,17 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def _counts(file: Path, folder: Path) -> bool:
-    """Whether a file in a folder is one of its data files: not what other tools keep there beside them."""
+    """Whether a file in a folder has the name of its data files: not what other tools keep there beside them."""
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    return file.name.lower().endswith(PARQUET) and not hidden and file.is_file()
+    return file.name.lower().endswith(PARQUET) and not hidden
+
+
+def _refuse_dangling(files: Sequence[Path], folder: Path | None) -> None:
+    """Refuse a link whose file has gone: without it a part of the data would be missing, and nobody told."""
+    for file in sorted(files):
+        if file.is_symlink() and not file.exists():
+            name = file if folder is None else file.relative_to(folder)
+            raise InputError(f"{name} is a link to a file that is not there; mend the link, or remove it")
 
 
 def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:

@@ -604,7 +604,8 @@ def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
                 reader = csv.reader(file, delimiter=delimiter)
                 for row in reader:
                     if row and len(row) != width:
-                        return f"line {reader.line_num} has {len(row)} cells where the header has {width}"
+                        cells = _checks.counted(len(row), "cell")
+                        return f"line {reader.line_num} has {cells} where the header has {width}"
     except (OSError, EOFError, csv.Error) as error:
         return str(error)
     return None

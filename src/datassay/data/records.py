@@ -9,6 +9,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
 import numpy as np
@@ -28,6 +29,7 @@ Points = NDArray[np.float32] | NDArray[np.float64]
 RecordScaling = Literal["none", "standard"]
 BATCH: Final = 2**16  # rows read at a time where only a column or two are read
 FITTED: Final = 2**14  # rows whose mean is taken before it joins the others': fixes the order of summation
+FEW: Final = 20  # rows, of which nothing is concluded from numbers that differ
 BUFFER: Final = 2**20  # bytes of a column fetched at a time, so that even one huge row group passes by in pieces
 T = TypeVar("T")
 
@@ -372,8 +374,46 @@ def open_records(
     for file in filled:
         _same_columns(file, filled[0], chosen, label, id, given=features is not None)
     classes, sizes = _classes(filled, label)
+    notes += _notes_on_ids(filled, chosen)
     found = Records(files, label, chosen, id, classes, sizes, _dtype(filled, chosen), notes=tuple(notes))
     return found if scale == "none" else _standardised(found)
+
+
+def _notes_on_ids(files: Sequence[ParquetFile], features: Sequence[str]) -> list[str]:
+    """Features that may identify rows, by what the files' footers say of row groups: no row is read for it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = [name for name in features if all(pa.types.is_integer(f.schema.field(name).type) for f in files)]
+    ranges: dict[str, list[tuple[int, int, int]]] = {name: [] for name in whole}  # smallest, largest, rows
+    for file in files if sum(file.rows for file in files) > FEW and ranges else ():
+        try:
+            footer = pq.read_metadata(file.path)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file.name, error) from None
+        at = {footer.schema.column(j).path: j for j in range(footer.num_columns)}
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            for name in list(ranges) if group.num_rows else ():
+                told = group.column(at[name]).statistics if name in at else None
+                if told is None or not told.has_min_max or not isinstance(told.min, int):
+                    del ranges[name]
+                else:
+                    ranges[name].append((told.min, told.max, group.num_rows))
+    notes = []
+    for name, found in ranges.items():
+        low, high = min((one[0] for one in found), default=0), max((one[1] for one in found), default=0)
+        if found and high - low + 1 == sum(rows for *_, rows in found):
+            told_of = f"runs from {low} to {high}, as many whole numbers as there are records,"
+        elif (
+            len(found) > 1
+            and all(end - start + 1 >= rows for start, end, rows in found)
+            and all(a[1] < b[0] for a, b in pairwise(found))
+        ):
+            told_of = "rises from each row group to the next, and may hold a different whole number in every row,"
+        else:
+            continue
+        notes.append(f"column {name!r} {told_of} and is used as a feature; if it identifies rows, name it as id")
+    return notes
 
 
 def _features(

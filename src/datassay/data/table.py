@@ -152,8 +152,8 @@ class Table:
         missing = column.missing
         if missing.any():
             raise InputError(
-                f"the label {self.label!r} of {self.name} is missing in {missing.sum()} rows, first at row "
-                f"{int(missing.argmax())} (counting from 0); fill it in or leave those rows out"
+                f"the label {self.label!r} of {self.name} is missing in {_checks.counted(int(missing.sum()), 'row')}, "
+                f"first at row {int(missing.argmax())} (counting from 0); fill it in or leave those rows out"
             )
         return column.decoded()
 

@@ -76,8 +76,8 @@ def device_of(device: Any, *given: Any) -> "torch.device | None":
     if chosen.type == "cuda":
         if not torch.cuda.is_available():
             raise UnavailableError(
-                'device="cuda" needs a card that torch can use, and it finds none; leave device out, or see whether '
-                "the driver and a build of torch for CUDA are installed"
+                f'device="{chosen}" needs a card that torch can use, and it finds none; leave device out, or see '
+                "whether the driver and a build of torch for CUDA are installed"
             )
         n = torch.cuda.device_count()
         chosen = torch.device("cuda", torch.cuda.current_device() if chosen.index is None else chosen.index)

@@ -451,7 +451,12 @@ def checked_model(model: Any, seed: int) -> Any:
     if isinstance(model, type):
         raise UsageError(f"model must be an estimator, got the class {model.__name__}; write {model.__name__}()")
     if not (hasattr(model, "fit") and hasattr(model, "predict")):
-        raise UsageError(f"model must have scikit-learn's fit and predict, got {type(model).__name__}")
+        first = (
+            "; the model comes first, as in data_shapley(model, X, y, X_val=X_val, y_val=y_val)"
+            if isinstance(model, Table | list | tuple) or hasattr(model, "shape")  # what could be X
+            else ""
+        )
+        raise UsageError(f"model must have scikit-learn's fit and predict, got {type(model).__name__}{first}")
     try:
         copied = clone(model)
     except TypeError as error:

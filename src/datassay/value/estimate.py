@@ -114,7 +114,7 @@ class Estimate(Values):
 
     def _negatives(self, reading: Any) -> list[str]:
         negative = self.values < 0
-        meaning = reading.negative if self.sizes is None else reading.negative.replace("record", "owner")
+        meaning = reading.negative if self.sizes is None else reading.negative.replace("a record", "an owner")
         if self.upper is None:
             return [f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {meaning}."]
         return [

@@ -147,6 +147,8 @@ class Game:
     ) -> Values:
         """The values as a result that says how they were obtained; ``error`` bounds what each may be off by."""
         lower, upper = (None, None) if error is None else (values - error, values + error)
+        if error is not None:
+            notes = (*notes, *_drowned(values, error, method))
         for array in (values, lower, upper):
             if array is not None:
                 array.setflags(write=False)  # ours alone, so that the result need not copy it
@@ -160,6 +162,18 @@ class Game:
             lower=lower,
             upper=upper,
         )
+
+
+def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[str, ...]:
+    """The note of values of which none is larger than what it may be off by; none otherwise."""
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > error:
+        return ()
+    instead = "use knn_banzhaf, which is exact from few neighbours" if method == "knn_shapley" else "give none"
+    return (
+        f"no value is larger than {largest:.3g} and each may be off by {error:.3g}: no value is known to differ from "
+        f"0, and no two are known to be in this order; give a smaller tolerance, or {instead}",
+    )
 
 
 def make_game(

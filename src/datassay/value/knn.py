@@ -27,9 +27,9 @@ from datassay.value.game import Game, Weights, formulas, make_game
 
 UTILITIES = ("soft", "fraction")
 NEEDS_ALL = (
-    "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; give a "
-    "tolerance (0.001, say): values are then within it, from the nearest 1/tolerance records. knn_banzhaf, knn_loo, "
-    "waka and tknn_shapley are exact"
+    "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; "
+    "knn_banzhaf, knn_loo, waka and tknn_shapley are exact. Or give a tolerance well below what a record is worth (all "
+    "of them together: at most 1): values are then within it, from the nearest 1/tolerance records"
 )
 
 
