@@ -111,7 +111,7 @@ class TestWorth:
             r"But ([\d.]+)% of the smaller class few have a negative value", plain(made.section("worth").advice)
         )
         assert float(warning[1]) == pytest.approx(100 * share, abs=0.06)
-        assert "before you delete any: most are of one class" in plain(made.section("leaks").advice)
+        assert "before you delete any: one class is among them far more often" in plain(made.section("leaks").advice)
         assert "have the label few, as have" in told(made.section("leaks"))
 
     def test_of_labels_that_are_noise_nothing_is_advised(self):

@@ -60,9 +60,7 @@ class Job:
     aside: tuple[str, ...] = ()  # columns taken for numbers of rows
     categorical: tuple[str, ...] = ()  # columns that were to be read as categories
     notes: list[str] = field(default_factory=list)
-    telling: bool = (
-        True  # whether values tell of single records: not of few, nor of labels that neighbours do not share
-    )
+    telling: bool = True  # whether values say anything of single records: not of few, nor where labels are noise
 
     @property
     def run(self) -> dict[str, Any]:

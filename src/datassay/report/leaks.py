@@ -94,8 +94,8 @@ def leaks(job: Job) -> Section:
             f" {'is' if delete.sum() == 1 else 'are'} among the most exposed quarter and the least valuable one.",
         ),
         advice=(
-            "Mend the records listed first, and weigh classes alike (--balance 1) before you delete any: most are of "
-            "one class."
+            "Mend the records listed first, and weigh classes alike (--balance 1) before you delete any: one class is "
+            "among them far more often than among all."
             if len(first) and works and sure and one_class
             else "Mend or delete the records listed first: they cost privacy and bring little."
             if len(first) and works and sure
