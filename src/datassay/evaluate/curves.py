@@ -317,8 +317,8 @@ def _model_predictions(
 
 def _measure(truth: NDArray[np.generic], predicted: NDArray[np.int64], n_classes: int) -> dict[str, float]:
     """Accuracy, macro-F1 over the classes that occur, and Matthews correlation, from the confusion counts."""
-    table = np.bincount(truth.astype(np.int64) * n_classes + predicted, minlength=n_classes**2)
-    table = table.reshape(n_classes, n_classes).astype(np.float64)
+    pairs = np.bincount(truth.astype(np.int64) * n_classes + predicted, minlength=n_classes**2)
+    table = pairs.reshape(n_classes, n_classes).astype(np.float64)
     hits, true, claimed, n = np.diag(table), table.sum(axis=1), table.sum(axis=0), table.sum()
     occurs = true + claimed > 0
     f1 = 2 * hits[occurs] / (true + claimed)[occurs]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -351,7 +351,8 @@ def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator
     size = len(scores)
     correlation = np.eye(size)
     if len(table) > 2 and size > 1:
-        told = np.ma.corrcoef(np.ma.masked_invalid(np.array(scores))).filled(0.0)  # type: ignore[no-untyped-call]
+        masked: Any = np.ma  # typed by some versions of NumPy and not by others
+        told = masked.corrcoef(masked.masked_invalid(np.array(scores))).filled(0.0)
         correlation = np.where(np.isfinite(told), told, 0.0)
         np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)

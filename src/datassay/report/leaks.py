@@ -131,7 +131,7 @@ def _of_which_class(labels: NDArray[np.generic], delete: NDArray[np.bool_]) -> s
     """Whether those to be deleted first are of one class far more than others are."""
     names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     there = np.bincount(codes[delete], minlength=len(names))
-    shares, of_all = there / max(1, there.sum()), sizes / len(labels)
+    shares, of_all = there / max(1, int(there.sum())), sizes / len(labels)
     c = int((shares - of_all).argmax())
     if shares[c] - of_all[c] < 0.2:
         return ""
