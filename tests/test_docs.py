@@ -115,7 +115,10 @@ def test_what_a_page_says_runs(page, folder):
     import matplotlib.pyplot as plt
 
     names: dict[str, object] = {}
-    for block in blocks_of(page.read_text(encoding="utf-8")):
+    blocks = blocks_of(page.read_text(encoding="utf-8"))
+    if any(block.language == "python" and "device=" in block.text for block in blocks):
+        pytest.importorskip("torch")
+    for block in blocks:
         where = f"{page}:{block.line}"
         if block.language == "python":
             code = compile("\n" * block.line + block.text, str(page), "exec")

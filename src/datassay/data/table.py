@@ -67,7 +67,7 @@ def _as_dates(days: NDArray[np.generic]) -> NDArray[np.generic]:
     whole = bool((numbers[~absent] == np.floor(numbers[~absent])).all())
     unit, scale = ("D", 1.0) if whole else ("us", 86_400e6)
     moments = np.where(absent, 0.0, numbers * scale).round().astype(np.int64).astype(f"datetime64[{unit}]")
-    moments[absent] = np.datetime64("NaT")
+    moments[absent] = np.array("NaT", moments.dtype)  # in its own unit
     return np.asarray(moments)
 
 
