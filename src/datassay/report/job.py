@@ -27,6 +27,7 @@ from datassay.value import balance_weights, knn_shapley
 
 # Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
 # search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
+FEWEST = 30  # records: with fewer no label is called a mistake, and nobody is to be deleted for what is found
 MOST_ATTRIBUTES = 40  # more are not looked at together unless they are named
 MOST_SEARCHED = 60
 PAIR = 1e-10

@@ -6,12 +6,11 @@ from numpy.typing import NDArray
 from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, value_and_exposure
 from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, percent
+from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
 from datassay.value import self_waka
 
 ATTACK, JOINED = "membership-attack", "value-and-exposure"
-FEWEST = 30  # records: with fewer nobody is to be deleted for what is found here
 FEW = 200  # records: with fewer, what holds of these may not hold of others
 DRAWN = 1500  # points in a figure; a page has to stay small
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, percent
+from datassay.report.job import FEWEST, Job, count, percent
 from datassay.report.methods import METHODS
 from datassay.results import Values
 from datassay.value import knn_shapley
@@ -16,7 +16,6 @@ from datassay.value import knn_shapley
 METHOD, ERRORS = "knn-shapley", "label-errors"
 ORDERS = 20  # of random removal beside that by value
 SHARES = tuple(round(0.05 * step, 2) for step in range(11))
-FEWEST = 30  # records: with fewer no label is called a mistake
 LOPSIDED = 0.8  # share of a smaller class of negative value from which values are more about the class
 MANY_CLASSES = 8  # more are not told apart in a figure
 
@@ -125,11 +124,18 @@ def _guess(values: Values) -> float:
     return 1 / float(str(values.parameters["n_classes"]))
 
 
+def _negative_by_class(
+    values: Values, codes: NDArray[np.intp], sizes: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], int]:
+    """The share of each class that hurts, and the class where it is largest."""
+    shares = np.bincount(codes, _negative(values)) / sizes
+    return shares, int(shares.argmax())
+
+
 def _lopsided(values: Values, suspects: Suspects) -> str:
     """A warning where nearly all of a smaller class have negative values."""
     names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
-    shares = np.bincount(codes, _negative(values)) / sizes
-    worst = int(shares.argmax())
+    shares, worst = _negative_by_class(values, codes, sizes)
     if shares[worst] <= LOPSIDED or sizes[worst] == sizes.max():
         return ""
     return (
@@ -172,7 +178,7 @@ def _distribution(values: Values) -> Figure:
 def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
     means = np.bincount(codes, values.values) / sizes
-    shares = np.bincount(codes, _negative(values)) / sizes
+    shares, worst = _negative_by_class(values, codes, sizes)
     mistaken = np.bincount(codes, suspects.likely)
     columns, rows = ["class", "records", "mean value", "negative"], []
     for c in np.argsort(-sizes, kind="stable")[:10]:
@@ -182,7 +188,6 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     numbers: list[Kind] = ["number" for _ in columns[1:]]
     more = "" if len(names) <= 10 else f"The ten largest of {len(names):,} classes."
     blocks: list[Block] = [Grid("By class", tuple(columns), tuple(rows), ("text", *numbers), METHOD, more)]
-    worst = int(shares.argmax())
     if shares[worst] > 0.5 and sizes[worst] < sizes.max():
         blocks.append(
             Paragraph(
