@@ -24,7 +24,7 @@ from datassay.cli.options import check_conditions, complete_data, complete_file
 from datassay.evaluate import reproductions
 from datassay.results import write_folder, write_whole
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "commandline.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "commandline.md"
 
 
 def every_command(command, path=()):
