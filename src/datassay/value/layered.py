@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -546,7 +546,7 @@ class LayeredValues(Estimate):
     30
     """
 
-    design: Design | None = None
+    design: Design | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False)
