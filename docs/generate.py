@@ -25,9 +25,9 @@ QUESTIONS = {
 # Public names of a room that are not at the top of the package.
 BESIDE = {
     "attacks": "View",
-    "evaluate": "Reproduction list_reproductions reproduce",
     "market": "ConsumerView DataOwner Move MovingNeighbours gini",
     "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
+    "reproduce": "Reproduction list_reproductions reproduce",
     "release": "Synthesizer Utility fidelity keep make_release mondrian predictive_utility remove synthesize",
 }
 
@@ -43,6 +43,7 @@ ROOMS = {
     "market": "Market",
     "evaluate": "Evaluation",
     "report": "Report",
+    "reproduce": "Reproduction",
     "oracle": "The oracle",
     "errors": "Errors",
 }
