@@ -41,14 +41,16 @@ NUMPYDOC = Config(
     napoleon_attr_annotations=False,
     napoleon_custom_sections=[("Attributes", "params_style")],
 )
+CITATION = re.compile(r"\bMathematics §\d+(, §\d+)*")
+SECTION = re.compile(r"(Mathematics |)§(\d+)")
 
 
 def prepare_docstring(app, what, name, thing, options, lines):
     """From a docstring in numpy's style to reStructuredText.
 
-    Docstrings cite the mathematics as SPEC §5: that becomes a link to the page that has it. And a paragraph after the
-    last parameter is set off by two blank lines, by which napoleon knows that it is none. (Properties are
-    told as what they are, since napoleon takes what stands before a colon in them to be a type.)
+    «Mathematics §3, §5» becomes links to those sections. A paragraph after the last parameter is set off by two blank
+    lines, by which napoleon knows that it is none. Properties stay properties: in them napoleon would take what stands
+    before a colon to be a type.
     """
     ready: list[str] = []
     in_fields = False
@@ -59,7 +61,7 @@ def prepare_docstring(app, what, name, thing, options, lines):
         elif in_fields and line and not line[0].isspace() and not lines[i - 1] and not after.startswith("    "):
             ready.append("")
             in_fields = False
-        ready.append(re.sub(r"\bSPEC §(\d+)", r":ref:`Mathematics §\1 <math-\1>`", line))
+        ready.append(CITATION.sub(lambda cited: SECTION.sub(r":ref:`\1§\2 <math-\2>`", cited[0]), line))
     kind = "object" if what in ("property", "attribute") else what
     lines[:] = NumpyDocstring(ready, NUMPYDOC, app, kind, name, thing, options).lines()
 

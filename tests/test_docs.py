@@ -278,6 +278,19 @@ def test_every_test_that_the_errata_name_is_there():
             assert re.search(rf"^ *(def|class) {part}\b", text, flags=re.M), f"{file}::{path}"
 
 
+def test_every_section_of_the_mathematics_that_is_cited_is_there():
+    sections = re.findall(r"^## §(\d+) ", (DOCS / "mathematics.md").read_text(encoding="utf-8"), flags=re.M)
+    assert sections == [str(n) for n in range(len(sections))]
+    cited = set()
+    for file in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"\bMathematics *\n *§", text), f"{file}: a citation is cut by the end of a line"
+        for found in re.findall(r"\bMathematics §\d+(?:, §\d+)*", text):
+            assert set(re.findall(r"\d+", found)) <= set(sections), f"{file}: {found}"
+            cited |= set(re.findall(r"\d+", found))
+    assert cited == set(sections)
+
+
 def test_numbers_of_the_errata_are_those_that_the_code_cites():
     text = (DOCS / "errata.md").read_text(encoding="utf-8")
     numbers = [int(number) for number in re.findall(r"^### Erratum (\d+):", text, flags=re.M)]

@@ -1,4 +1,4 @@
-"""The published numbers come out (SPEC §10)."""
+"""The published numbers come out (Mathematics §10)."""
 
 import numpy as np
 import pytest

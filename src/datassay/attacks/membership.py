@@ -3,7 +3,7 @@
 A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
 on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
 who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
-neighbours whose bit is set, the record itself among them if it is in (SPEC §7); ties go to the smaller index.
+neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
 import os
@@ -116,8 +116,8 @@ def membership_attack(
         ``"lira"``: Gaussian likelihood ratio of the loss, fitted to shadow models with and without the target
         (Carlini et al. 2022, online). ``"lira-offline"``: how unusually low the loss is for models without it.
         ``"t-waka"``: how much more the target moves the distribution of losses at or above the one observed than
-        below it (SPEC §4), which needs no shadow models. ``"confidence"``: how much more confident the model is than
-        a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
+        below it (Mathematics §4), which needs no shadow models. ``"confidence"``: how much more confident the model is
+        than a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
         target. Or a function of yours from :class:`datassay.attacks.View` to scores.
     k, metric
         Of the k-NN model.

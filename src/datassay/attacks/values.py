@@ -2,7 +2,7 @@
 
 A record whose twin is already there is worth less (or more) than one that is new. What is "less" is learned from shadow
 data sets with and without the record (Wang et al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put
-right; SPEC §7).
+right; Mathematics §7).
 """
 
 from typing import Literal, get_args
@@ -83,7 +83,7 @@ def value_score_attack(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley, 2023, appendix B.2.2, algorithm 1. SPEC §7.
+    Wang et al., Threshold KNN-Shapley, 2023, appendix B.2.2, algorithm 1. Mathematics §7.
 
     Examples
     --------

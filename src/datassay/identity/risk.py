@@ -2,7 +2,7 @@
 
 An attacker who knows some attributes R of a person singles out the released records nearest to them on R; an evaluator
 with the original data scores how linkable these are to the person (L) and how much they tell of the rest (I). The risk
-is the mean of L · max(I, ε₂) over scenarios R. Reference: SPEC §8 (the thesis, chapter 1, corrected).
+is the mean of L · max(I, ε₂) over scenarios R. Reference: Mathematics §8 (the thesis, chapter 1, corrected).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Revealing a set u of attributes of a person leaves N(u) people it could be, of n; val(u) = −log₂(N(u)/n) is the bits
 they tell. The Shapley value of an attribute is what it adds on average over all orders in which attributes may be
-revealed. Reference: Seiler, Mase & Owen, What makes you unique? (SPEC §8).
+revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Each query of a record returns x + Laplace(Δ_j/ε_j) in every feature and costs ε a feature; at most T_max queries a
 record, so B_max = T_max · ε. The consumer, who does not know what records are worth, chooses what to query (thesis,
-chapter 3; SPEC §9).
+chapter 3; Mathematics §9).
 """
 
 import math
@@ -466,7 +466,7 @@ def disclosure_game(
 
     References
     ----------
-    Mesana, thesis, chapter 3: Data valuation via an information disclosure game. SPEC §9.
+    Mesana, thesis, chapter 3: Data valuation via an information disclosure game. Mathematics §9.
 
     Examples
     --------

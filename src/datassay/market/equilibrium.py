@@ -301,7 +301,7 @@ def search_equilibrium(
 
     References
     ----------
-    Mesana, thesis, §3.4.2 (hyperparameter search, figures 3.10 to 3.12). SPEC §9.
+    Mesana, thesis, §3.4.2 (hyperparameter search, figures 3.10 to 3.12). Mathematics §9.
 
     Examples
     --------

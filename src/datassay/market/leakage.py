@@ -121,7 +121,8 @@ def disclosure_leakage(
 
     References
     ----------
-    Mesana, thesis, §3.4.3. Carlini et al., Membership Inference Attacks From First Principles, 2022. SPEC §7, §9.
+    Mesana, thesis, §3.4.3. Carlini et al., Membership Inference Attacks From First Principles, 2022.
+    Mathematics §7, §9.
 
     Examples
     --------

@@ -671,7 +671,7 @@ def _layered_games(
         model, X, labels[True], X_val, y_val, epsilon=epsilon, design=design, constants="textbook", predict=False,
         n_jobs=1,
     )  # fmt: skip
-    needed = 2 * model.c * (1 / inside + 1 / (inside + 1)) / n / epsilon  # SPEC §6, by hand
+    needed = 2 * model.c * (1 / inside + 1 / (inside + 1)) / n / epsilon  # Mathematics §6, by hand
     if float(textbook.parameters["scale"] or 0.0) < needed * (1 - 1e-9):
         faults.append("the noise is made for a smaller sensitivity than the learner has")
     return {"one record for or against": _in_turns(first, second, (np.ones(1),))}, costs, faults

@@ -3,7 +3,8 @@
 Coalitions are drawn by index, whatever the data are. For the drawn design, replacing the record of j changes the value
 of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
 replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
-ε-differentially private for every design, even a published one; no amplification by sampling is claimed (SPEC §6).
+ε-differentially private for every design, even a published one; no amplification by sampling is claimed
+(Mathematics §6).
 
 Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), whatever n is. So the rank
 correlation to be expected is predicted, from public data, before anything is spent.
@@ -71,7 +72,7 @@ def sensitivities(design: Design, stability: Any) -> Floats:
 def paper_scale(design: Design, model: Any, epsilon: float) -> float:
     """The published scale of noise, κ²H/(nλ ln((e^ε − 1)/p + 1)), with p, which exceeds 1 for most settings, capped.
 
-    Not certified: the amplification by sampling that it claims is not there (SPEC §6, erratum 8).
+    Not certified: the amplification by sampling that it claims is not there (Mathematics §6, erratum 8).
     """
     n = design.n
     harmonic = sum(1 / k for k in range(1, n))
@@ -332,8 +333,9 @@ def private_layered_shapley(
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
     The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
-    (SPEC §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public records,
-    and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that beforehand.
+    (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
+    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that
+    beforehand.
 
     Parameters
     ----------
@@ -364,7 +366,7 @@ def private_layered_shapley(
 
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. SPEC §6.
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------

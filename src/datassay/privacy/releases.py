@@ -1,7 +1,7 @@
 """Private values: tell every owner what their record is worth without telling about anybody else's.
 
-By SPEC §3, finding 1, the value of a record needs only two numbers a validation point: how many neighbours have the
-validation label, and how many have another. One record moves one of the two by one. They are released once, with
+By Mathematics §3, finding 1, the value of a record needs only two numbers a validation point: how many neighbours have
+the validation label, and how many have another. One record moves one of the two by one. They are released once, with
 discrete Gaussian noise; every owner's value follows from them and the owner's own record, so that owners who put
 their heads together learn nothing that the released numbers do not already tell (joint differential privacy).
 
@@ -442,8 +442,8 @@ def private_tknn_shapley(
     """Differentially private threshold-neighbour Shapley values, one for each owner.
 
     Released are, for each validation point, the numbers of matching and of other neighbours, with discrete Gaussian
-    noise; one record moves one of the two by one. Every value follows from them and the owner's own record (SPEC §5),
-    so the guarantee holds against any number of owners who put their values together.
+    noise; one record moves one of the two by one. Every value follows from them and the owner's own record
+    (Mathematics §5), so the guarantee holds against any number of owners who put their values together.
 
     Parameters
     ----------
@@ -468,7 +468,8 @@ def private_tknn_shapley(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023. SPEC §5.
+    Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023.
+    Mathematics §5.
 
     Examples
     --------
@@ -661,9 +662,10 @@ def private_knn_shapley(
 ) -> PrivateValues:
     """Differentially private k-NN Shapley values: the baseline that :func:`private_tknn_shapley` improves on.
 
-    A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (SPEC §5). Every
-    owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who share
-    theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect little.
+    A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (Mathematics §5).
+    Every owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who
+    share theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect
+    little.
 
     With ``sampling`` below 1 every value is computed among a fresh Poisson sample of the others for each validation
     point, which needs less noise and takes time in proportion to N². Other parameters as in :func:`knn_shapley` and
@@ -671,7 +673,7 @@ def private_knn_shapley(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley, 2023, appendix B.4. SPEC §5.
+    Wang et al., Threshold KNN-Shapley, 2023, appendix B.4. Mathematics §5.
 
     Examples
     --------

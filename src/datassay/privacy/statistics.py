@@ -134,7 +134,7 @@ class NoisyCounts:
 def worths(
     counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each validation point says of a neighbour, weighted, from released counts alone (SPEC §3, §5).
+    """What each validation point says of a neighbour, weighted, from released counts alone (Mathematics §3, §5).
 
     First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
     (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.

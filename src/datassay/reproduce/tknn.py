@@ -16,7 +16,7 @@ from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.results import Values
 from datassay.value import knn_shapley, tknn_shapley
 
-# SPEC §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
+# Mathematics §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
 DETECTION_TABLE = {
     "2dplanes": (0.920, 0.705, 0.914, 0.712),
     "phoneme": (0.825, 0.710, 0.871, 0.739),
@@ -27,7 +27,7 @@ DETECTION_TABLE = {
 
 @dataclass(frozen=True, eq=False)
 class DetectionProblem:
-    """One data set of the detection experiments, prepared as in SPEC §10; the first 10% are faulty."""
+    """One data set of the detection experiments, prepared as in Mathematics §10; the first 10% are faulty."""
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
@@ -37,7 +37,7 @@ class DetectionProblem:
 
 
 def detection_problem(name: str, fault: str) -> DetectionProblem:
-    """Prepare ``name`` (from the folder ``DATASSAY_DATA``) as SPEC §10 says; ``fault`` is "mislabelled" or "noisy".
+    """Data set ``name`` (in ``DATASSAY_DATA``), prepared as in Mathematics §10; ``fault`` is "mislabelled" or "noisy".
 
     Anything else leaves the records as they are.
     """

@@ -6,7 +6,7 @@ coalitions of size k, is given m_k = c²/(2α²k²) · ln(2n/β) coalitions with
     φ̂_i = (1/n) Σ_k (1/m_k) Σ_{C in layer k, i not in C} [v(C∪i) − v(C)]
 
 is within α of the Shapley value but for a chance of β. Layers with m_k below 1 are drawn with chance m_k, layers
-small enough are visited whole, and layer 0 is there (SPEC §6; the published algorithm leaves it out). The drawn
+small enough are visited whole, and layer 0 is there (Mathematics §6; the published algorithm leaves it out). The drawn
 coalitions are a core set: known by index alone, kept, and used again for whoever comes later.
 
 Reference: Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022.
@@ -478,7 +478,7 @@ def layered_shapley(
 
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. SPEC §6.
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------
