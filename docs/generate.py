@@ -8,9 +8,9 @@ import datassay as da
 # Public names of a room that are not at the top of the package.
 BESIDE = {
     "attacks": "View",
-    "evaluate": "Reproduction list_reproductions reproduce",
     "market": "ConsumerView DataOwner Move MovingNeighbours gini",
     "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
+    "reproduce": "Reproduction list_reproductions reproduce",
     "release": "Synthesizer Utility fidelity keep make_release mondrian predictive_utility remove synthesize",
 }
 
@@ -26,6 +26,7 @@ ROOMS = {
     "market": "Market",
     "evaluate": "Evaluation",
     "report": "Report",
+    "reproduce": "Reproduction",
     "oracle": "The oracle",
     "errors": "Errors",
 }
