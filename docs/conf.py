@@ -11,6 +11,7 @@ from generate import generate  # noqa: E402
 from sphinx.ext.napoleon import Config, NumpyDocstring  # noqa: E402
 
 from datassay import __version__  # noqa: E402
+from datassay.report import METHODS  # noqa: E402
 
 project = "datassay"
 author = "The datassay developers"
@@ -66,7 +67,24 @@ def prepare_docstring(app, what, name, thing, options, lines):
     lines[:] = NumpyDocstring(ready, NUMPYDOC, app, kind, name, thing, options).lines()
 
 
+def prepare_page(app, name, source):
+    """What a forge does not need: a method's functions linked to their reference, tables of contents, labels."""
+    text = source[0]
+    if name == "mathematics":
+        text = re.sub(r"^(## §(\d+) )", r"(math-\2)=\n\1", text, flags=re.M)
+    elif name == "methods/index":
+        text += "\n".join(["", "```{toctree}", ":hidden:", "", *METHODS, "```"])
+    elif name.startswith("methods/"):
+        functions = METHODS[name.removeprefix("methods/")].functions
+        text += "\n## Functions\n\n" + ", ".join(f"{{py:obj}}`~datassay.{function}`" for function in functions) + "\n"
+        formula = re.search(r"```text\n(.*?)\n```", text, re.S)
+        spaced = formula[1].replace("\n", "\n\n")  # long ones are wrapped
+        text = text.replace(formula[0], "```{code-block} text\n:class: formula\n\n" + spaced + "\n```")
+    source[0] = text
+
+
 def setup(app):
     """Make the pages that come from the package, before Sphinx looks for them."""
     generate(HERE)
+    app.connect("source-read", prepare_page)
     app.connect("autodoc-process-docstring", prepare_docstring)
