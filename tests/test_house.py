@@ -22,6 +22,7 @@ ROOMS = (
     "market",
     "evaluate",
     "report",
+    "reproduce",
     "cli",
 )
 
