@@ -21,7 +21,7 @@ PEOPLE, ORDERS = 1000, 50
 def adult() -> da.Table:
     """10,977 people of Adult with 13 attributes as in the thesis, or a simulated census of that size."""
     if os.environ.get("DATASSAY_DATA"):
-        from datassay.evaluate.release_reproductions import release_tables
+        from datassay.reproduce.release import release_tables
 
         return release_tables("release-adult")[0]
     return da.census(10_977)

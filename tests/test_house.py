@@ -21,6 +21,7 @@ ROOMS = (
     "market",
     "evaluate",
     "report",
+    "reproduce",
     "cli",
 )
 
