@@ -65,10 +65,8 @@ def main() -> None:
     names = [name.removeprefix("bench_") for name in sys.argv[1:]]
     names = names or sorted(file.stem.removeprefix("bench_") for file in HERE.glob("bench_*.py"))
     print(machine())
-    if os.getloadavg()[0] > 0.25 * len(os.sched_getaffinity(0)):
-        print(
-            f"Others use this machine (load {os.getloadavg()[0]:.1f}): what is measured now is too slow, and is kept as such"
-        )
+    if (load := os.getloadavg()[0]) > 0.25 * len(os.sched_getaffinity(0)):
+        print(f"Others use this machine (load {load:.1f}): what is measured now takes longer than it would")
     failed = False
     for name in names:
         before, report = figures.load(name), common.Report()
