@@ -2,7 +2,7 @@
 
 A game has n players and a utility v(S) of a set of players. Its values are averages of what a player adds to a
 coalition; here every coalition is visited, so n is at most ``LARGEST_GAME``. The k-NN utilities are written
-from their definitions (SPEC §1, §3), with neighbours sorted by distance and ties going to the smaller index.
+from their definitions (Mathematics §1, §3), with neighbours sorted by distance and ties going to the smaller index.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +64,7 @@ def _nearest(distances: Sequence[float], members: frozenset[int], k: int) -> lis
 
 
 def fraction_utility(distances: Sequence[float], match: Sequence[bool], k: int) -> Utility:
-    """SPEC §1 ``fraction``: the matching among the k nearest in S, divided by k."""
+    """Mathematics §1 ``fraction``: the matching among the k nearest in S, divided by k."""
 
     def utility(S: frozenset[int]) -> Fraction:
         return Fraction(sum(bool(match[i]) for i in _nearest(distances, S, k)), k)
@@ -73,7 +73,7 @@ def fraction_utility(distances: Sequence[float], match: Sequence[bool], k: int) 
 
 
 def soft_utility(distances: Sequence[float], match: Sequence[bool], k: int, n_classes: int) -> Utility:
-    """SPEC §1 ``soft``: the share of matching labels among the k nearest in S; 1/C for nobody."""
+    """Mathematics §1 ``soft``: the share of matching labels among the k nearest in S; 1/C for nobody."""
 
     def utility(S: frozenset[int]) -> Fraction:
         near = _nearest(distances, S, k)
@@ -85,7 +85,7 @@ def soft_utility(distances: Sequence[float], match: Sequence[bool], k: int, n_cl
 
 
 def threshold_utility(distances: Sequence[float], match: Sequence[bool], tau: float, n_classes: int) -> Utility:
-    """SPEC §3: the share of matching labels among those of S within tau; 1/C when there are none."""
+    """Mathematics §3: the share of matching labels among those of S within tau; 1/C when there are none."""
 
     def utility(S: frozenset[int]) -> Fraction:
         near = [i for i in S if distances[i] <= tau]
@@ -97,7 +97,7 @@ def threshold_utility(distances: Sequence[float], match: Sequence[bool], tau: fl
 
 
 def loss_change(distances: Sequence[float], match: Sequence[bool], i: int, k: int) -> list[Fraction]:
-    """SPEC §4: F_L(l) − F_{L−i}(l) at l = 0, 1/k, …, 1; the loss is the share of wrong labels among the k nearest.
+    """Mathematics §4: F_L(l) − F_{L−i}(l) at l = 0, 1/k, …, 1; the loss is the share of wrong labels of the k nearest.
 
     L is the loss over all subsets of the records, L−i over those without i. A subset of fewer than k others has no
     k nearest yet, and is left out of both.
@@ -127,7 +127,7 @@ def waka(
     variant: str = "full",
     tau: Fraction = Fraction(1, 2),
 ) -> Fraction:
-    """SPEC §4, from the distribution functions: ``full``, ``signed``, ``removal`` or ``addition``.
+    """Mathematics §4, from the distribution functions: ``full``, ``signed``, ``removal`` or ``addition``.
 
     >>> str(waka([1, 2], [True, False], 0, 1))
     '1/4'
@@ -153,7 +153,7 @@ def waka(
 
 
 def target_waka(distances: Sequence[float], match: Sequence[bool], i: int, k: int, loss: Fraction) -> Fraction:
-    """SPEC §4, t-WaKA: what moves at or above the observed loss, less what moves below it.
+    """Mathematics §4, t-WaKA: what moves at or above the observed loss, less what moves below it.
 
     >>> str(target_waka([1, 2], [True, False], 0, 1, Fraction(0)))
     '1/4'
@@ -164,7 +164,7 @@ def target_waka(distances: Sequence[float], match: Sequence[bool], i: int, k: in
 
 
 def matching_utility(rows: Sequence[Sequence[object]], person: int, weights: Sequence[float] | None = None) -> Utility:
-    """SPEC §8: the bits that a set of attributes of one person tells, −log₂ of the share of people who match in them.
+    """Mathematics §8: the bits that some attributes of one person tell, −log₂ of the share of people who match in them.
 
     >>> utility = matching_utility([("York", 30), ("York", 41), ("Hull", 41), ("Hull", 30)], 0)
     >>> float(utility(frozenset({0}))), float(utility(frozenset({0, 1})))
@@ -211,7 +211,7 @@ def gini(amounts: Sequence[float]) -> Fraction:
 
 
 def cheapest_cover(worth: Sequence[float], price: Sequence[float], target: float) -> frozenset[int] | None:
-    """SPEC §9: of all sets of records of positive worth whose worth adds up to the target, the cheapest; None if none.
+    """Mathematics §9: the cheapest of all sets of records of positive worth that add up to the target; None if none.
 
     >>> sorted(cheapest_cover([0.5, 0.25, 0.25], [3.0, 1.0, 1.0], 0.5))
     [1, 2]

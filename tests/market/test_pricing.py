@@ -1,4 +1,4 @@
-"""Prices, the cheapest cover, and the owner's choice: against enumeration, scipy's MILP, and SPEC §9 with erratum 11."""
+"""Prices, the cheapest cover, and the owner's choice: against enumeration, scipy's MILP, and Mathematics §9 with erratum 11."""
 
 import itertools
 import math

@@ -91,7 +91,7 @@ def test_different_kinds_of_noise_compose():
 
 
 def test_the_published_setting_needs_the_published_noise():
-    """SPEC §10: ε = 0.1, δ = 1e-4, 200 validation points, q = 0.01 needs σ = 3.62."""
+    """Mathematics §10: ε = 0.1, δ = 1e-4, 200 validation points, q = 0.01 needs σ = 3.62."""
     for noise in ("gaussian", "discrete gaussian"):
         assert calibrate(noise, 0.1, 1e-4, count=200, sampling=0.01).scale == pytest.approx(3.62, abs=0.005)
 

@@ -41,7 +41,7 @@ def test_released_are_matching_and_other_neighbours(silent):
 
 
 def by_hand(match, matching, others, classes):
-    """SPEC §3 for a record that joins these neighbours, in plain Python."""
+    """Mathematics §3 for a record that joins these neighbours, in plain Python."""
     p, c = max(matching, 0), 1 + max(matching, 0) + max(others, 0)
     value = (match - 1 / classes) / c
     if c >= 2:
@@ -365,7 +365,7 @@ class TestPaperRelease:
 
 class TestKnn:
     def test_no_value_moves_by_more_than_its_sensitivity(self):
-        """SPEC §5: 1/(k(k+1)), whoever comes, goes or is replaced, and it is reached."""
+        """Mathematics §5: 1/(k(k+1)), whoever comes, goes or is replaced, and it is reached."""
         rng = np.random.default_rng(0)
         for k in (1, 2, 3, 5):
             bound, largest = 1 / (k * (k + 1)), 0.0
@@ -464,8 +464,8 @@ def test_shared_records_are_noted():
 
 
 def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data):
-    """SPEC §10: at ε = 0.1, δ = 1e-4, q = 0.01 at least 0.910, 0.822, 0.945, 0.945 (mean of several runs)."""
-    from datassay.evaluate.reproductions import detection_problem
+    """Mathematics §10: at ε = 0.1, δ = 1e-4, q = 0.01 at least 0.910, 0.822, 0.945, 0.945 (mean of several runs)."""
+    from datassay.reproduce.tknn import detection_problem
 
     tau = float(np.nextafter(-0.5, -1))
     for name, least in (("2dplanes", 0.910), ("phoneme", 0.822), ("cpu", 0.945), ("fraud", 0.945)):
@@ -484,7 +484,7 @@ def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data
 
 def test_the_papers_release_comes_out_as_published(shared_data):
     """Table 8 at ε = 0.1: 0.883 (0.017) on 2dplanes and 0.932 (0.007) on cpu, to two of its deviations."""
-    from datassay.evaluate.reproductions import detection_problem
+    from datassay.reproduce.tknn import detection_problem
 
     tau = float(np.nextafter(-0.5, -1))
     for name, published, spread in (("2dplanes", 0.883, 0.017), ("cpu", 0.932, 0.007)):

@@ -73,7 +73,7 @@ def test_self_waka_equals_enumeration(problem):
 @given(problem=problems())
 @settings(max_examples=60, deadline=None)
 def test_full_waka_is_half_the_absolute_restricted_banzhaf_value(problem):
-    """SPEC §4, finding 2: the Banzhaf value over subsets with at least k others."""
+    """Mathematics §4, finding 2: the Banzhaf value over subsets with at least k others."""
     X, y, x_val, y_val, k = problem
     n, distances, match = len(y), seen_from(X, x_val), list(y == y_val[0])
     utility = oracle.fraction_utility(distances, match, k)

@@ -94,7 +94,7 @@ def count_wrong(order, ahead, rows, codes, targets, bits, k, wrong):
 
 @kernel
 def write_target_waka(order, codes, targets, chances, k, table):
-    """SPEC §4, t-WaKA: what each record moves of the losses at or above v/k, less what it moves below, for v = 0 … k.
+    """t-WaKA (Mathematics §4): what each record moves of losses from v/k on, less what it moves below, for v = 0 … k.
 
     The record is at rank 1 of its own ranking. Displacing rank j, with ``wrong`` labels among the k−1 nearer others,
     moves the loss from (wrong + 1)/k to wrong/k: a change of the distribution function at wrong/k.

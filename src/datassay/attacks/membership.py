@@ -3,19 +3,20 @@
 A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
 on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
 who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
-neighbours whose bit is set, the record itself among them if it is in (SPEC §7); ties go to the smaller index.
+neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import digest
+from datassay._choices import AttackName
 from datassay._errors import InputError, UsageError
 from datassay._tensors import as_array
 from datassay._work import Bar, Progress
@@ -34,8 +35,6 @@ from datassay.neighbors import (
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 
-AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
-ATTACKS: tuple[AttackName, ...] = get_args(AttackName)
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
 T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
 Floats = NDArray[np.float64]
@@ -116,8 +115,8 @@ def membership_attack(
         ``"lira"``: Gaussian likelihood ratio of the loss, fitted to shadow models with and without the target
         (Carlini et al. 2022, online). ``"lira-offline"``: how unusually low the loss is for models without it.
         ``"t-waka"``: how much more the target moves the distribution of losses at or above the one observed than
-        below it (SPEC §4), which needs no shadow models. ``"confidence"``: how much more confident the model is than
-        a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
+        below it (Mathematics §4), which needs no shadow models. ``"confidence"``: how much more confident the model is
+        than a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
         target. Or a function of yours from :class:`datassay.attacks.View` to scores.
     k, metric
         Of the k-NN model.
@@ -159,7 +158,7 @@ def membership_attack(
     """
     name = method if isinstance(method, str) else getattr(method, "__name__", "custom")
     if isinstance(method, str):
-        _checks.choice("method", method, ATTACKS)
+        _checks.choice("method", method, get_args(AttackName))
         if model is not None and method in ("t-waka", "confidence"):
             raise UsageError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
         if held is not None and method in ("t-waka", "confidence"):

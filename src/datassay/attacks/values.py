@@ -2,7 +2,7 @@
 
 A record whose twin is already there is worth less (or more) than one that is new. What is "less" is learned from shadow
 data sets with and without the record (Wang et al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put
-right; SPEC §7).
+right; Mathematics §7).
 """
 
 from typing import Literal, get_args
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
 from datassay._tensors import as_array
 from datassay._work import Progress
@@ -31,7 +32,7 @@ from datassay.neighbors import (
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
 from datassay.results import Parameter
-from datassay.value import UTILITIES, harmonic
+from datassay.value import harmonic
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
 SCORED: tuple[Scored, ...] = get_args(Scored)
@@ -83,7 +84,7 @@ def value_score_attack(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley, 2023, appendix B.2.2, algorithm 1. SPEC §7.
+    Wang et al., Threshold KNN-Shapley, 2023, appendix B.2.2, algorithm 1. Mathematics §7.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def value_score_attack(
     """
     _checks.choice("scores", scores, SCORED)
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     tau = _checks.number("tau", tau)
     members = _checks.integer("members", members, at_least=2)
     shadow_sets = _checks.integer("shadow_sets", shadow_sets, at_least=2)

@@ -39,7 +39,7 @@ class Inputs:
 
     @property
     def n_classes(self) -> int:
-        """Distinct labels in training and validation together (SPEC §0)."""
+        """Distinct labels in training and validation together (Mathematics §0)."""
         return len(self.classes)
 
 

@@ -103,7 +103,7 @@ def corrupt_features(
     """Add strong Gaussian noise to a share of the records; returns (features, where noise was added).
 
     The deviation of the noise in each column is the column's L2 norm (``scale="norm"``, as in the published
-    experiments; SPEC §10), or its mean absolute value (``"mean-abs"``, as their text says).
+    experiments; Mathematics §10), or its mean absolute value (``"mean-abs"``, as their text says).
 
     >>> X, wrong = corrupt_features([[1.0], [2.0], [3.0], [4.0]], rate=0.25)
     >>> int((X[:, 0] != [1, 2, 3, 4]).sum()), int(wrong.sum())

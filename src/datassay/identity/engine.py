@@ -1,7 +1,7 @@
 """Shapley values of the attributes over the distinct rows: all sets of attributes, or random orders of them.
 
-Exactly (SPEC §8): φ_j = Σ_{u∌j} w(|u|) (val(u+j) − val(u)) with w(s) = s! (d−s−1)!/d!, val(u) = log₂(W/N(u)). Each set
-is visited once. The sets are cut into as many tasks as d alone decides, and added up in their order, so that
+Exactly (Mathematics §8): φ_j = Σ_{u∌j} w(|u|) (val(u+j) − val(u)) with w(s) = s! (d−s−1)!/d!, val(u) = log₂(W/N(u)).
+Each set is visited once. The sets are cut into as many tasks as d alone decides, and added up in their order, so that
 threads do not change a bit.
 
 By sampling: one draw is a random order of the attributes and its d rotations, so that every attribute takes every

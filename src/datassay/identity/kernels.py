@@ -238,7 +238,7 @@ def _settle(
 
 @kernel
 def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, base, here, alone):
-    """Visit every set of attributes that has the first ``n_fixed`` among its members (SPEC §8).
+    """Visit every set of attributes that has the first ``n_fixed`` among its members (Mathematics §8).
 
     For each distinct row r and set u of s attributes, with val = log₂(W / N_r(u)), add val · own[s, 0] to ``phi[j, r]``
     for j in u, and val · before[s, 0] to ``base[r]``; then φ_j = phi_j − base. ``here[u]``, by the bits of u's members

@@ -1,7 +1,7 @@
 """Recorded queries as singling-out attempts: what a filter finds in a release, and whom it gives away.
 
 A filter such as ``age = 34 AND zip = '27601'`` is what an attacker did who knew these attributes: the records it
-matches are those singled out, and anybody in the original whom it describes may have been meant (SPEC §8).
+matches are those singled out, and anybody in the original whom it describes may have been meant (Mathematics §8).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Singling-out attacks on one person after another: distances grow by one attribute at a time (SPEC §8).
+"""Singling-out attacks on one person after another: distances grow by one attribute at a time (Mathematics §8).
 
 A person is a point, the release a matrix (attributes × distinct records) with a count for each record. An attribute
 contributes |o − t| (numbers, scaled to 0…1; at most 1) or 0/1 (categories) to a distance.
@@ -69,7 +69,7 @@ def _moments(distance, k, mean, deviation, i):
 
 @kernel
 def _linkable(distance, mean, deviation):
-    """L(t) = 1 − 2Φ((d − μ)/s) for d ≤ μ, else 0; 0 if μ is 0 (SPEC §8, Erratum 9)."""
+    """L(t) = 1 − 2Φ((d − μ)/s) for d ≤ μ, else 0; 0 if μ is 0 (Mathematics §8, Erratum 9)."""
     if distance > mean or mean == 0.0:
         return 0.0
     if deviation <= TIE:

@@ -2,7 +2,7 @@
 
 Revealing a set u of attributes of a person leaves N(u) people it could be, of n; val(u) = −log₂(N(u)/n) is the bits
 they tell. The Shapley value of an attribute is what it adds on average over all orders in which attributes may be
-revealed. Reference: Seiler, Mase & Owen, What makes you unique? (SPEC §8).
+revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
 """
 
 import os
@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import MissingValues
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress, chunks, in_order, thread_count
 from datassay.data import (
@@ -36,7 +37,6 @@ from datassay.identity.counting import (
     PERIODS,
     Cells,
     Coarsening,
-    MissingValues,
     code,
     distinct,
     share_unique,
@@ -135,7 +135,7 @@ def _ask(
     memory: int = MEMORY,
 ) -> Question:
     """Check what was asked, and bring the table."""
-    _checks.choice("missing", missing, ("value", "exclude"))
+    _checks.choice("missing", missing, get_args(MissingValues))
     read = read or Reading()
     _checks.not_one_string("columns", columns)
     if coarsen is not None and not isinstance(coarsen, Mapping):

@@ -3,7 +3,7 @@
 Only records of positive value are for sale. What a consumer pays for a unit of value is p/φ = 1 + γ φ^(θ−1): for θ < 1
 the dear records are the best bargain and the relaxation buys in the order of value, for θ > 1 it buys in the reverse
 order, and at θ = 1 (or γ = 0) every record costs the same for what it gives, so that every cover without surplus costs
-the same (SPEC §9, erratum 11).
+the same (Mathematics §9, erratum 11).
 """
 
 import math
@@ -386,7 +386,7 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
 
     References
     ----------
-    Mesana, thesis, §3.3 (full disclosure). SPEC §9, with erratum 11.
+    Mesana, thesis, §3.3 (full disclosure). Mathematics §9, with erratum 11.
 
     Examples
     --------

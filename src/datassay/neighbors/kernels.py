@@ -6,7 +6,7 @@ bits do not depend on tiling, threads or machine. (A BLAS product would be half 
 
 Ranking: a distance's bits, read as an integer, sort like the distance. The key, shortened to 32 bits or fewer, is
 packed with the index into one word and sorted by a stable radix sort; what the shortening made equal is put in
-order afterwards. Ties go to the smaller index (SPEC §0).
+order afterwards. Ties go to the smaller index (Mathematics §0).
 """
 
 import numpy as np

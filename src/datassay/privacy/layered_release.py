@@ -3,7 +3,8 @@
 Coalitions are drawn by index, whatever the data are. For the drawn design, replacing the record of j changes the value
 of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
 replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
-ε-differentially private for every design, even a published one; no amplification by sampling is claimed (SPEC §6).
+ε-differentially private for every design, even a published one; no amplification by sampling is claimed
+(Mathematics §6).
 
 Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), whatever n is. So the rank
 correlation to be expected is predicted, from public data, before anything is spent.
@@ -13,12 +14,13 @@ import json
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Bound, Constants, NoiseKind
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._work import Progress
 from datassay.data import Inputs, prepare
@@ -29,13 +31,9 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
 from datassay.results import Fact, Parameter, as_facts
-from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
+from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
-NoiseKind = Literal["certified", "paper"]
-Constants = Literal["sharp", "textbook"]
-NOISE_KINDS: tuple[NoiseKind, ...] = ("certified", "paper")
-CONSTANTS: tuple[Constants, ...] = ("sharp", "textbook")
 LOW_CORRELATION = 0.5
 
 
@@ -71,7 +69,7 @@ def sensitivities(design: Design, stability: Any) -> Floats:
 def paper_scale(design: Design, model: Any, epsilon: float) -> float:
     """The published scale of noise, κ²H/(nλ ln((e^ε − 1)/p + 1)), with p, which exceeds 1 for most settings, capped.
 
-    Not certified: the amplification by sampling that it claims is not there (SPEC §6, erratum 8).
+    Not certified: the amplification by sampling that it claims is not there (Mathematics §6, erratum 8).
     """
     n = design.n
     harmonic = sum(1 / k for k in range(1, n))
@@ -226,8 +224,8 @@ def _plan(
     predict: bool = True,
 ) -> LayeredPlan:
     n = _checks.integer("n", n, at_least=2)
-    _checks.choice("noise", noise, NOISE_KINDS)
-    _checks.choice("constants", constants, CONSTANTS)
+    _checks.choice("noise", noise, get_args(NoiseKind))
+    _checks.choice("constants", constants, get_args(Constants))
     if len(np.unique(labels)) != 2:
         raise InputError(f"the public validation set must have two classes, and has {len(np.unique(labels))}")
     promise: dict[str, Any] = {"alpha": alpha, "beta": beta, "bound": bound}
@@ -332,8 +330,9 @@ def private_layered_shapley(
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
     The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
-    (SPEC §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public records,
-    and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that beforehand.
+    (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
+    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that
+    beforehand.
 
     Parameters
     ----------
@@ -364,7 +363,7 @@ def private_layered_shapley(
 
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. SPEC §6.
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------

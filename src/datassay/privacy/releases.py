@@ -1,7 +1,7 @@
 """Private values: tell every owner what their record is worth without telling about anybody else's.
 
-By SPEC §3, finding 1, the value of a record needs only two numbers a validation point: how many neighbours have the
-validation label, and how many have another. One record moves one of the two by one. They are released once, with
+By Mathematics §3, finding 1, the value of a record needs only two numbers a validation point: how many neighbours have
+the validation label, and how many have another. One record moves one of the two by one. They are released once, with
 discrete Gaussian noise; every owner's value follows from them and the owner's own record, so that owners who put
 their heads together learn nothing that the released numbers do not already tell (joint differential privacy).
 
@@ -16,13 +16,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Neighbours, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._tensors import as_array
@@ -42,11 +43,11 @@ from datassay.neighbors import (
 )
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Audience, Guarantee, Neighbours
+from datassay.privacy.guarantee import Audience, Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
+from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, worths
 from datassay.results import (
     Fact,
     FrameKind,
@@ -391,7 +392,7 @@ def _set_up(
     run: Run,
 ) -> _Setting:
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    _checks.choice("neighbours", neighbours, NEIGHBOURS)
+    _checks.choice("neighbours", neighbours, get_args(Neighbours))
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     if X_val is None:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
@@ -442,8 +443,8 @@ def private_tknn_shapley(
     """Differentially private threshold-neighbour Shapley values, one for each owner.
 
     Released are, for each validation point, the numbers of matching and of other neighbours, with discrete Gaussian
-    noise; one record moves one of the two by one. Every value follows from them and the owner's own record (SPEC §5),
-    so the guarantee holds against any number of owners who put their values together.
+    noise; one record moves one of the two by one. Every value follows from them and the owner's own record
+    (Mathematics §5), so the guarantee holds against any number of owners who put their values together.
 
     Parameters
     ----------
@@ -468,7 +469,8 @@ def private_tknn_shapley(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023. SPEC §5.
+    Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023.
+    Mathematics §5.
 
     Examples
     --------
@@ -661,9 +663,10 @@ def private_knn_shapley(
 ) -> PrivateValues:
     """Differentially private k-NN Shapley values: the baseline that :func:`private_tknn_shapley` improves on.
 
-    A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (SPEC §5). Every
-    owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who share
-    theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect little.
+    A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (Mathematics §5).
+    Every owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who
+    share theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect
+    little.
 
     With ``sampling`` below 1 every value is computed among a fresh Poisson sample of the others for each validation
     point, which needs less noise and takes time in proportion to N². Other parameters as in :func:`knn_shapley` and
@@ -671,7 +674,7 @@ def private_knn_shapley(
 
     References
     ----------
-    Wang et al., Threshold KNN-Shapley, 2023, appendix B.4. SPEC §5.
+    Wang et al., Threshold KNN-Shapley, 2023, appendix B.4. Mathematics §5.
 
     Examples
     --------

@@ -4,18 +4,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import ReleaseKind
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
 from datassay.neighbors import NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Fact, as_facts, save_columns
 
-ReleaseKind = Literal["histogram", "paper"]
 COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
     "paper": ("records", "neighbours", "matching"),
@@ -134,7 +134,7 @@ class NoisyCounts:
 def worths(
     counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each validation point says of a neighbour, weighted, from released counts alone (SPEC §3, §5).
+    """What each validation point says of a neighbour, weighted, from released counts alone (Mathematics §3, §5).
 
     First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
     (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.

@@ -1,4 +1,4 @@
-"""Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (SPEC §9).
+"""Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (Mathematics §9).
 
 A release is a table with the columns of the original, so that whatever used the one can use the other.
 """

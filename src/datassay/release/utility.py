@@ -1,4 +1,4 @@
-"""What a release is good for: is it like the original, and can one learn from it? (SPEC §9)"""
+"""What a release is good for: is it like the original, and can one learn from it? (Mathematics §9)"""
 
 import warnings
 from dataclasses import dataclass

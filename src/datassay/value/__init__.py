@@ -9,7 +9,6 @@ from datassay.value.coalitions import CLIPPED, Estimator, OnFailure, Scoring, is
 from datassay.value.estimate import Estimate
 from datassay.value.game import Game, Weights, balance_weights, make_game
 from datassay.value.knn import (
-    UTILITIES,
     chance_of_fewer,
     harmonic,
     knn_banzhaf,
@@ -18,9 +17,8 @@ from datassay.value.knn import (
     self_shapley,
     shapley_total,
 )
-from datassay.value.layered import Bound, Design, LayeredValues, assumed_c, layered_design, layered_shapley, load_design
+from datassay.value.layered import Design, LayeredValues, assumed_c, layered_design, layered_shapley, load_design
 from datassay.value.semivalues import (
-    Sampling,
     beta_shapley,
     data_banzhaf,
     data_oob,
@@ -36,15 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLIPPED",
-    "UTILITIES",
-    "Bound",
     "Design",
     "Estimate",
     "Estimator",
     "Game",
     "LayeredValues",
     "OnFailure",
-    "Sampling",
     "Scoring",
     "StableLogisticRegression",
     "Tuning",

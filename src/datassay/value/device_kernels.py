@@ -54,7 +54,7 @@ def _behind(terms: "torch.Tensor") -> "torch.Tensor":
 def add_shapley(
     order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, step: Floats, total: Total
 ) -> None:
-    """SPEC §1 ``fraction``: φ_r = b_r · step_r − Σ_{s>r} b_s · (step_{s−1} − step_s)."""
+    """Mathematics §1 ``fraction``: φ_r = b_r · step_r − Σ_{s>r} b_s · (step_{s−1} − step_s)."""
     steps, drops = constant(step, order, _along), constant(step, order, _drops)
     scale = _scaled(weights, 1.0, order)
     if compiled(order.device):
@@ -72,7 +72,7 @@ def add_banzhaf(
     order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chance: Floats, k: int,
     total: Total,
 ) -> None:  # fmt: skip
-    """SPEC §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j."""
+    """Mathematics §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j."""
     torch, match = the_torch(), _matches(order, codes, targets)
     chances = constant(chance, order, _along)
     matching, other = _behind(torch.where(match, chances, 0)), _behind(torch.where(match, 0, chances))
@@ -93,7 +93,7 @@ def add_threshold_shapley(
     inside: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, harmonic: Floats,
     n_classes: int, total: Total,
 ) -> None:  # fmt: skip
-    """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
+    """Mathematics §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     from datassay.value import kernels
 
     if compiled(inside.device):
@@ -131,7 +131,7 @@ def add_waka(
     order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chances: Floats, k: int,
     most_match: int, most_wrong: int, total: Total,
 ) -> None:  # fmt: skip
-    """SPEC §4: Σ over displaced ranks j > i with another bit of chance_j, halved, over k; in a part of the losses."""
+    """Mathematics §4: half Σ of chance_j over displaced ranks j > i with another bit, over k, of some losses."""
     torch = the_torch()
     n = min(order.shape[1], len(chances))
     order = order[:, :n]
@@ -162,7 +162,7 @@ def _terms(
 def write_self_waka(
     order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], chances: Floats, k: int, values: "torch.Tensor"
 ) -> None:
-    """SPEC §4, self-attribution: (1/2k) Σ of chances over the other ranks with another label, the record at rank 1."""
+    """Self-attribution (Mathematics §4): (1/2k) Σ of chances over ranks with another label, the record at rank 1."""
     n = min(order.shape[1], len(chances) - 1)
     terms = constant(chances, order, _along)[1 : n + 1]
     moved = the_torch().where(_matches(order[:, :n], codes, targets), 0, terms).sum(1)

@@ -48,7 +48,7 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     """Validation weights under which the majority class counts ``ratio`` times as much as the minority class.
 
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
-    had been downsampled (thesis §1.10; SPEC §1).
+    had been downsampled (thesis §1.10; Mathematics §1).
 
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]

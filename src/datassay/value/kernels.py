@@ -11,7 +11,7 @@ from datassay._jit import kernel
 
 @kernel
 def add_shapley(order, codes, targets, weights, step, total):
-    """SPEC §1 ``fraction``, from the farthest rank: φ_r = φ_{r+1} + (b_r − b_{r+1}) · step_r, b beyond the last = 0."""
+    """Mathematics §1 ``fraction``, from the farthest rank N: φ_r = φ_{r+1} + (b_r − b_{r+1}) · step_r, b_{N+1} = 0."""
     n = order.shape[1]
     phis = np.empty(n)
     bit = np.array([0.0, 1.0])  # looked up, not branched on: nobody can predict the next label
@@ -30,7 +30,7 @@ def add_shapley(order, codes, targets, weights, step, total):
 
 @kernel
 def add_banzhaf(order, codes, targets, weights, chance, k, total):
-    """SPEC §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j, as one suffix sum for each label-match."""
+    """Mathematics §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j, as one suffix sum for each label-match."""
     for v in range(order.shape[0]):
         row = order[v]
         weight = weights[v] / k
@@ -60,14 +60,14 @@ def add_leave_one_out(order, codes, targets, weights, total):
 
 @kernel
 def threshold_worth(c, p, harmonic_c, n_classes):
-    """SPEC §3: what a neighbour with another label is worth, and one that matches, of c neighbours with p matching."""
+    """Mathematics §3: what a neighbour with another label is worth, and one that matches, of c of whom p match."""
     spread = (harmonic_c - 1.0) / (c * (c - 1.0)) if c >= 2 else 0.0
     return -1.0 / n_classes / c - p * spread, (1.0 - 1.0 / n_classes) / c + (c - p) * spread
 
 
 @kernel
 def add_threshold_shapley(inside, codes, targets, weights, harmonic, n_classes, total):
-    """SPEC §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
+    """Mathematics §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     n = inside.shape[1]
     worth = np.zeros(3)  # of one who is no neighbour, a neighbour with another label, and one that matches
     for v in range(inside.shape[0]):
@@ -233,7 +233,7 @@ def write_waka_terms(match, chances, k, most_match, most_wrong, to_match, to_wro
 
 @kernel
 def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong, total):
-    """SPEC §4 for all records at once: Σ over displaced ranks j > i with another bit of chance_j, halved, over k.
+    """Mathematics §4 for all records at once: half Σ of chance_j over displaced ranks j > i with another bit, over k.
 
     ``most_match`` and ``most_wrong`` are the most wrong labels among the k−1 others for which a move counts, for
     records that match and for those that do not; k−1 for all of them.
@@ -261,7 +261,7 @@ def add_waka(order, codes, targets, weights, chances, k, most_match, most_wrong,
 
 @kernel
 def write_self_waka(order, codes, targets, chances, k, values):
-    """SPEC §4, self-attribution: (1/2k) Σ of chances over the other ranks with another label, the record at rank 1."""
+    """Self-attribution (Mathematics §4): (1/2k) Σ of chances over ranks with another label, the record at rank 1."""
     n = min(order.shape[1], chances.shape[0] - 1)
     for v in range(order.shape[0]):
         moved = 0.0

@@ -1,7 +1,7 @@
 """What a record is worth to a k-nearest-neighbour classifier: Shapley, Banzhaf and leave-one-out values, exactly.
 
 With the training points sorted by distance from a validation point, each of these is one suffix sum over the
-ranking (SPEC §1, §2). References: Jia et al. 2019 (``fraction``), Wang & Jia 2023 (``soft``).
+ranking (Mathematics §1, §2). References: Jia et al. 2019 (``fraction``), Wang & Jia 2023 (``soft``).
 
 The two Shapley utilities differ by a constant for each class. From the recursions, with K = min(k, N), S matching
 labels among N and C classes,
@@ -14,18 +14,19 @@ serves both with the same bound.
 
 import math
 import os
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import KnnUtility
 from datassay._errors import UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 
-UTILITIES = ("soft", "fraction")
 NEEDS_ALL = (
     "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; "
     "knn_banzhaf, knn_loo, waka and tknn_shapley are exact. Or give a tolerance well below what a record is worth (all "
@@ -46,7 +47,7 @@ def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
 
 
 def ranks_for(tolerance: float, k: int) -> int:
-    """Nearest neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (SPEC §1)."""
+    """Neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (Mathematics §1)."""
     return max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
 
 
@@ -142,7 +143,7 @@ def knn_shapley(
     References
     ----------
     Jia et al., Efficient Task-Specific Data Valuation for Nearest Neighbor Algorithms, VLDB 2019. Wang & Jia, A Note on
-    "Efficient …", 2023. SPEC §1, with erratum 1.
+    "Efficient …", 2023. Mathematics §1, with erratum 1.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def knn_shapley(
     [0.4167, 0.4167, -0.0833, 0.25]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
@@ -214,7 +215,7 @@ def knn_loo(
     [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
@@ -283,10 +284,10 @@ def knn_banzhaf(
     """Exact Banzhaf value of every training record for a k-NN classifier (``fraction`` utility).
 
     The average contribution to a coalition in which every other record is present by a fair coin:
-    φ_i = (1/k) [b_i P(Bin(N−1, ½) < k) + Σ_{j>i} (b_i − b_j) C(j−2, k−1)/2^{j−1}] (SPEC §2). The chances concentrate
-    near rank 2k and vanish in double precision a thousand ranks on, so the exact value needs only those neighbours.
-    ``tolerance`` looks at fewer still: the error is at most P(Bin(J−1, ½) < k)/k with J neighbours. Other parameters
-    as in :func:`knn_shapley`.
+    φ_i = (1/k) [b_i P(Bin(N−1, ½) < k) + Σ_{j>i} (b_i − b_j) C(j−2, k−1)/2^{j−1}] (Mathematics §2). The chances
+    concentrate near rank 2k and vanish in double precision a thousand ranks on, so the exact value needs only those
+    neighbours. ``tolerance`` looks at fewer still: the error is at most P(Bin(J−1, ½) < k)/k with J neighbours. Other
+    parameters as in :func:`knn_shapley`.
 
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "a", "b"]
@@ -328,7 +329,7 @@ def knn_banzhaf(
 
 
 def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
-    """The smallest J ≤ n with P(Bin(J−1, ½) < k)/k ≤ tolerance (SPEC §2), by bisection."""
+    """The smallest J ≤ n with P(Bin(J−1, ½) < k)/k ≤ tolerance (Mathematics §2), by bisection."""
     low, high = 1, n
     while low < high:
         middle = (low + high) // 2
@@ -367,7 +368,7 @@ def self_shapley(
     [0.5, 0.5, 1.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X,
         y,

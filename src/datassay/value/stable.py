@@ -2,9 +2,9 @@
 
 Minimised is (1/m) Σ log(1 + exp(−y w·x)) + (λ/2)‖w‖² over m records of length at most κ. It is λ-strongly convex, so
 replacing one record moves w by at most 2κ/(λm) and the loss of any record by at most 2κ²/(λm): less and less as m
-grows (Bousquet & Elisseeff, Stability and Generalization, 2002; SPEC §6). Two things spoil that, and are ruled out
-here: an intercept without penalty (here it is the weight of a constant feature, penalised like the others and counted
-in κ), and a penalty that does not grow with m (scikit-learn's at a fixed C).
+grows (Bousquet & Elisseeff, Stability and Generalization, 2002; Mathematics §6). Two things spoil that, and are ruled
+out here: an intercept without penalty (here it is the weight of a constant feature, penalised like the others and
+counted in κ), and a penalty that does not grow with m (scikit-learn's at a fixed C).
 """
 
 import math
@@ -174,7 +174,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     @property
     def c(self) -> float:
-        """The constant of Layered Shapley, κ²/λ with the constant feature's square in κ² (SPEC §6).
+        """The constant of Layered Shapley, κ²/λ with the constant feature's square in κ² (Mathematics §6).
 
         A record adds at most c/k to the utility of k others.
         """

@@ -1,4 +1,4 @@
-"""TKNN-Shapley values of records that are read in blocks (SPEC §3).
+"""TKNN-Shapley values of records that are read in blocks (Mathematics §3).
 
 What a record is worth depends on how many neighbours each validation point has among *all* records, so there are two
 passes: one to count, one to value. If a bit for each pair fits into memory, who is near whom is remembered, and the

@@ -1,4 +1,4 @@
-"""What a record is worth to a threshold-neighbour classifier: everybody within τ votes (SPEC §3).
+"""What a record is worth to a threshold-neighbour classifier: everybody within τ votes (Mathematics §3).
 
 No ranking is needed: the value of a record for one validation point depends on how many neighbours there are and
 how many of them match, two numbers for each validation point. That makes it fast, and easy to release privately.
@@ -44,7 +44,7 @@ def tknn_shapley(
 
     Neighbours are the records at a distance of at most ``tau``. With c neighbours of which p match, a neighbour
     with match bit b is worth (b − 1/C)/c + (b/c − (p − b)/(c(c−1))) (H_c − 1), and everyone else nothing. The number
-    of records does not enter (SPEC §3, finding 1).
+    of records does not enter (Mathematics §3, finding 1).
 
     ``tau`` is in the metric's own scale: minus the cosine similarity by default, so −0.5 means a similarity of at
     least 0.5; :func:`tune_tau` chooses one. Other parameters as in :func:`knn_shapley`.

@@ -1,4 +1,4 @@
-"""WaKA: how far a record moves the distribution of a k-NN classifier's loss, over all subsets of the data (SPEC §4).
+"""WaKA: how far a record moves the distribution of a k-NN's loss over all subsets of the data (Mathematics §4).
 
 Adding a record moves the loss in one direction only: with a match it displaces the k-th nearest, a wrong label, and
 the loss goes down by 1/k; without one, up. So the 1-Wasserstein distance between the distributions with and without
@@ -6,27 +6,25 @@ it is the shift of the mean, half the Banzhaf value of the subsets that have k o
 ranking (finding 2). The variants that look at a part of the losses weigh every displaced rank j by the chance that v
 of the k−1 nearer ones are wrong, with v in that part: hypergeometric, given how many wrong labels come before j.
 
-References: the thesis, chapter 2, and its earlier text; corrected by SPEC, errata 2 to 4.
+References: the thesis, chapter 2, and its earlier text; corrected: errata 2 to 4.
 """
 
 import math
 import os
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Variant
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
-
-Variant = Literal["signed", "removal", "addition"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
@@ -84,7 +82,7 @@ def waka(
         The threshold τ of ``removal`` and ``addition``, between 0 and 1; ½ is where a majority turns.
     tolerance
         None for exact values, to double precision. Otherwise values may be off by as much, and fewer neighbours are
-        looked at: as many as the bound in SPEC §2 asks for, never a fixed number.
+        looked at: as many as the bound in Mathematics §2 asks for, never a fixed number.
 
     Examples
     --------
@@ -94,7 +92,7 @@ def waka(
     [0.25, -0.125, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("variant", variant, VARIANTS)
+    _checks.choice("variant", variant, get_args(Variant))
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress,
@@ -139,7 +137,7 @@ def self_waka(
     """How far each record moves the loss of predicting itself: high where its presence shows the most.
 
     The record is its own validation point and at rank 1, whatever its duplicates:
-    (1/2k) Σ over the other ranks j with another label of C(j−2, k−1)/2^{j−1} (SPEC §4). It goes with how well
+    (1/2k) Σ over the other ranks j with another label of C(j−2, k−1)/2^{j−1} (Mathematics §4). It goes with how well
     membership attacks do. Parameters as in :func:`waka`.
 
     >>> import datassay as da
@@ -186,8 +184,8 @@ def waka_influence(
 
     ``removed`` are positions, or a Boolean mask. With ``exact``, self-WaKA is evaluated again without all of them;
     otherwise the changes from removing each one alone are added up, WaKAInf(Remove(Z) ⇒ z) = Σ_{z_j ∈ Z} [self-WaKA(z;
-    D − z_j) − self-WaKA(z; D)] (SPEC §4): removing rank r drops its own term, and every later rank comes one nearer.
-    Both cost one pass. Other parameters as in :func:`waka`; removed records are not in the result.
+    D − z_j) − self-WaKA(z; D)] (Mathematics §4): removing rank r drops its own term, and every later rank comes one
+    nearer. Both cost one pass. Other parameters as in :func:`waka`; removed records are not in the result.
 
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "b", "b"]

@@ -1,129 +1,22 @@
-"""Published tables, done again: each reproduction puts our number beside the published one.
-
-Register one with ``@reproduction``; ``datassay reproduce`` lists and runs them.
-"""
+"""The tables and figures of the TKNN paper, done again: finding faulty records, speed, private values, the attack."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay import _checks
-from datassay._errors import UsageError
-from datassay.attacks import Attack, membership_attack, onion, value_score_attack
-from datassay.data import Table, load_dataset
-from datassay.evaluate.curves import addition_curve, removal_curve
-from datassay.evaluate.detection import detect_errors
+from datassay.attacks import Attack, value_score_attack
+from datassay.data import load_dataset
+from datassay.evaluate import detect_errors
 from datassay.privacy import private_knn_shapley, private_tknn_shapley
-from datassay.results import Fact, Values, as_facts
-from datassay.value import knn_loo, knn_shapley, self_shapley, self_waka, tknn_shapley, waka
+from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.results import Values
+from datassay.value import knn_shapley, tknn_shapley
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One number of a published table and ours; ``published`` is None where there is none to compare with.
-
-    ``spread`` is the published standard deviation, for numbers that come out differently each time; numbers that are
-    there to look at are not ``judged``.
-    """
-
-    row: str
-    column: str
-    ours: float
-    published: float | None = None
-    spread: float | None = None
-    judged: bool = True
-
-    def agrees(self, digits: int = 3) -> bool:
-        """Whether the two are within two published standard deviations, or else equal when rounded."""
-        if self.published is None:
-            return False
-        if self.spread is not None:
-            return abs(self.ours - self.published) <= 2 * self.spread + 1e-9
-        return round(self.ours, digits) == round(self.published, digits)
-
-
-@dataclass(frozen=True)
-class Redone:
-    """What came out: the numbers, what they say, whether the published result holds, and a figure if there is one."""
-
-    cells: tuple[Cell, ...]
-    finding: str
-    holds: bool
-    draw: "Callable[[Axes], Axes] | None" = None
-
-
-@dataclass(frozen=True)
-class Reproduction(Redone):
-    """A published result, redone."""
-
-    name: str = ""
-    title: str = ""
-
-    def facts(self) -> dict[str, Fact]:
-        """The headline numbers, by name.
-
-        ``holds``, whether the published result does; ``compared``, numbers judged against a published one, and
-        ``agree`` of them; ``ours.ROW.COLUMN`` and, where there is one, ``published.ROW.COLUMN``.
-        """
-        judged = [cell for cell in self.cells if cell.published is not None and cell.judged]
-        found: dict[str, object] = {
-            "holds": self.holds, "compared": len(judged), "agree": sum(cell.agrees() for cell in judged),
-        }  # fmt: skip
-        for cell in self.cells:
-            found[f"ours.{cell.row}.{cell.column}"] = cell.ours
-            if cell.published is not None:
-                found[f"published.{cell.row}.{cell.column}"] = cell.published
-        return as_facts(found)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    title: str
-    run: Callable[[], Redone]
-
-
-REPRODUCTIONS: dict[str, _Entry] = {}
-
-
-def reproduction(name: str, title: str) -> Callable[[Callable[[], Redone]], Callable[[], Redone]]:
-    """Register a reproduction under a name."""
-
-    def register(run: Callable[[], Redone]) -> Callable[[], Redone]:
-        REPRODUCTIONS[name] = _Entry(title, run)
-        return run
-
-    return register
-
-
-def list_reproductions() -> dict[str, str]:
-    """Names and titles of what can be reproduced.
-
-    >>> "tknn-detection" in list_reproductions()
-    True
-    """
-    return {name: entry.title for name, entry in REPRODUCTIONS.items()}
-
-
-def reproduce(name: str) -> Reproduction:
-    """Redo a published result by name; see :func:`list_reproductions`."""
-    if name not in REPRODUCTIONS:
-        close = _checks.closest(name, REPRODUCTIONS)
-        hint = f"did you mean {close!r}? There" if close else "there"
-        raise UsageError(f"there is no reproduction {name!r}; {hint} are {', '.join(REPRODUCTIONS)}")
-    entry = REPRODUCTIONS[name]
-    redone = entry.run()
-    return Reproduction(redone.cells, redone.finding, redone.holds, redone.draw, name, entry.title)
-
-
-# SPEC §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
+# Mathematics §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
 DETECTION_TABLE = {
     "2dplanes": (0.920, 0.705, 0.914, 0.712),
     "phoneme": (0.825, 0.710, 0.871, 0.739),
@@ -134,7 +27,7 @@ DETECTION_TABLE = {
 
 @dataclass(frozen=True, eq=False)
 class DetectionProblem:
-    """One data set of the detection experiments, prepared as in SPEC §10; the first 10% are faulty."""
+    """One data set of the detection experiments, prepared as in Mathematics §10; the first 10% are faulty."""
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
@@ -144,7 +37,7 @@ class DetectionProblem:
 
 
 def detection_problem(name: str, fault: str) -> DetectionProblem:
-    """Prepare ``name`` (from the folder ``DATASSAY_DATA``) as SPEC §10 says; ``fault`` is "mislabelled" or "noisy".
+    """Data set ``name`` (in ``DATASSAY_DATA``), prepared as in Mathematics §10; ``fault`` is "mislabelled" or "noisy".
 
     Anything else leaves the records as they are.
     """
@@ -366,164 +259,4 @@ def _tknn_attack() -> Redone:
         f"and at most {farthest:.3f} from 0.5, where guessing has a standard error of {error:.3f} and there are "
         f"{len(private)} of them",
         strongest >= 0.6 and hides,
-    )
-
-
-# The data of the thesis, chapter 2, that there is; film reviews stand in for IMDB.
-_WAKA_DATA = {"adult": "Adult", "bank_marketing": "Bank", "movie_reviews_minilm": "reviews (IMDB there)"}
-
-
-def waka_table(name: str, n: int | None = None) -> Table:
-    """A data set of the WaKA experiments: all of it, or as many of its records, drawn with seed 0."""
-    settings: dict[str, dict[str, object]] = {
-        "adult": {"label": "income", "ignore": ["split", "fnlwgt"]},
-        "bank_marketing": {"label": "y"},
-        "movie_reviews_minilm": {"label": "y", "scale": "none"},
-    }
-    table = load_dataset(name, **settings[name])  # type: ignore[arg-type]
-    if n is None or n >= len(table):
-        return table
-    return table.select(np.sort(np.random.default_rng(0).permutation(len(table))[:n]))
-
-
-@reproduction(
-    "waka-correlation", "Spearman correlation of self-WaKA with self-Shapley, 10,000 records (thesis, Table 2.1)"
-)
-def _waka_correlation() -> Redone:
-    from scipy.stats import spearmanr
-
-    published = {"adult": (0.99, 0.98), "bank_marketing": (0.98, 0.98), "movie_reviews_minilm": (0.99, 0.93)}
-    cells = []
-    for name, numbers in published.items():
-        table = waka_table(name, 10_000)
-        for k, number in zip((1, 5), numbers, strict=True):
-            found = float(spearmanr(self_waka(table, k=k).values, self_shapley(table, k=k).values).statistic)
-            cells.append(Cell(_WAKA_DATA[name], f"k = {k}", found, number, judged=False))
-    tabular = [cell.ours for cell in cells[:4]]
-    holds = all(ours >= least for ours, least in zip(tabular, (0.97, 0.93) * 2, strict=True))
-    return Redone(
-        tuple(cells),
-        "on Adult and Bank the two agree as published (at least 0.97 at k = 1 and 0.93 at k = 5)"
-        if holds
-        else "they agree less than 0.97 at k = 1 or 0.93 at k = 5",
-        holds,
-    )
-
-
-@reproduction("waka-attack", "True-positive rate at 5% false positives, k = 5, 48 games (thesis, Table 2.2)")
-def _waka_attack() -> Redone:
-    published = {
-        "adult": ((0.13, 0.17), (0.13, 0.15), (0.06, 0.11), (0.14, 0.19)),
-        "bank_marketing": ((0.10, 0.16), (0.10, 0.19), (0.05, 0.07), (0.12, 0.17)),
-        "movie_reviews_minilm": ((0.10, 0.16), (0.14, 0.18), (0.06, 0.11), (0.12, 0.19)),
-    }
-    cells = []
-    close, widest = True, 0.0
-    for name, numbers in published.items():
-        table = waka_table(name)
-        rates = {}
-        for method, (number, spread) in zip(
-            ("lira", "t-waka", "confidence", "calibrated-confidence"), numbers, strict=True
-        ):
-            attack = membership_attack(table, method=method, k=5)  # type: ignore[arg-type]
-            rates[method] = attack.tpr(0.05), attack.spread(0.05)
-            widest = max(widest, rates[method][1])
-            cells.append(Cell(_WAKA_DATA[name], method, rates[method][0], number, spread, judged=False))
-        (lira, lira_spread), (t_waka, t_spread) = rates["lira"], rates["t-waka"]
-        close = close and abs(lira - t_waka) <= min(lira_spread, t_spread) and min(lira, t_waka) > 0.06
-    return Redone(
-        tuple(cells),
-        f"LiRA and t-WaKA both find members and are within each other's deviation over games ({widest:.2f} at most)"
-        if close
-        else "LiRA and t-WaKA are NOT within each other's deviation over games, or do no better than guessing",
-        close,
-    )
-
-
-@reproduction("waka-success", "Mean attack success rate of LiRA, 10,000 records, 48 games (thesis, Table 2.8)")
-def _waka_success() -> Redone:
-    from sklearn.linear_model import LogisticRegression
-
-    published = {"adult": (0.625, 0.561, 0.512), "bank_marketing": (0.56, 0.531, 0.503)}
-    cells = []
-    falls = True
-    for name, numbers in published.items():
-        table = waka_table(name, 10_000)
-        found = []
-        for column, number, given in zip(
-            ("k = 1", "k = 5", "logistic regression"),
-            numbers,
-            ({"k": 1}, {"k": 5}, {"model": LogisticRegression(max_iter=1000)}),
-            strict=True,
-        ):
-            attack = membership_attack(table, targets=None, **given)
-            found.append(float(attack.success_rates()[1].mean()))
-            cells.append(Cell(_WAKA_DATA[name], column, found[-1], number, judged=False))
-        falls = falls and found[0] > found[1] > found[2]
-    return Redone(
-        tuple(cells),
-        f"success {'falls' if falls else 'does NOT fall'} from k = 1 to k = 5 to logistic regression",
-        falls,
-    )
-
-
-@reproduction("waka-onion", "AUC of LiRA before and after removing 10%, 10,000 records (thesis, Table 2.6)")
-def _waka_onion() -> Redone:
-    published = {
-        ("adult", 1): (0.731, 0.605, 0.604, 0.610),
-        ("adult", 5): (0.604, 0.555, 0.555, 0.566),
-        ("bank_marketing", 1): (0.810, 0.525, 0.525, 0.527),
-        ("bank_marketing", 5): (0.691, 0.512, 0.510, 0.524),
-    }
-    cells = []
-    drops = True
-    for (name, k), (whole, *rest) in published.items():
-        table, row = waka_table(name, 10_000), f"{_WAKA_DATA[name]}, k = {k}"
-        for by, number in zip(("self_waka", "self_shapley", "success", "random"), (*rest, None), strict=True):
-            peeled = onion(table, by=by, k=k, games=24)  # type: ignore[arg-type]
-            if by == "self_waka":
-                cells.append(Cell(row, "all records", peeled.auc[0], whole, judged=False))
-                drops = drops and peeled.auc[1] < peeled.auc[0]
-            cells.append(Cell(row, f"without the top 10% by {by}", peeled.auc[1], number, judged=False))
-            if by == "self_waka":
-                cells.append(Cell(row, "correlation of change with WaKA influence", peeled.correlation()))
-    return Redone(
-        tuple(cells),
-        f"AUC {'drops' if drops else 'does NOT drop'} when the most exposed by self-WaKA are gone",
-        drops,
-    )
-
-
-@reproduction(
-    "waka-removal", "Macro F1 and class balance as records go or come by value, Adult (thesis, Figures 2.3–2.6)"
-)
-def _waka_removal() -> Redone:
-    train, validation, test, _ = waka_table("adult", 12_000).split(0.4, 0.1, 0.25)
-    cells = []
-    found: dict[str, float] = {}
-    for kind, curve, variant in (("removal", removal_curve, "removal"), ("addition", addition_curve, "addition")):
-        methods: dict[str, Callable[[], Values]] = {
-            "Shapley": partial(knn_shapley, train, X_val=validation),
-            "WaKA": partial(waka, train, X_val=validation, variant=variant),  # type: ignore[arg-type]
-            "leave-one-out": partial(knn_loo, train, X_val=validation),
-        }
-        by_chance = 0.0
-        for method, value in methods.items():
-            drawn = curve(value(), train, X_test=test, n_random=5)
-            by_chance = float(np.mean(drawn.random["macro_f1"]))
-            for metric, words in (("macro_f1", "mean macro F1"), ("class_ratio", "mean class balance")):
-                found[f"{kind}, {method}, {metric}"] = float(np.mean(drawn.scores[metric]))
-                cells.append(Cell(f"{kind}, {words}", method, found[f"{kind}, {method}, {metric}"]))
-        cells.append(Cell(f"{kind}, mean macro F1", "random", by_chance))
-    holds = all(
-        found[f"{kind}, WaKA, {metric}"] >= found[f"{kind}, Shapley, {metric}"]
-        for kind in ("removal", "addition")
-        for metric in ("macro_f1", "class_ratio")
-    )
-    return Redone(
-        tuple(cells),
-        "WaKA keeps macro F1 and class balance up better than Shapley, for removal and addition"
-        if holds
-        else "WaKA is not better than Shapley in all of macro F1 and class balance, removal and addition",
-        holds,
     )

@@ -1,21 +1,24 @@
 """Published tables on releasing data, done again: the thesis, chapter 1 (Tables 1.2 to 1.5, RSV)."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from datassay._errors import MissingDependencyError
 from datassay.data import Table, load_dataset
-from datassay.evaluate.reproductions import Cell, Redone, reproduction
 from datassay.identity import Risk, reidentification_risk, reidentification_shapley, uniqueness_shapley
 from datassay.release import fidelity, make_release, predictive_utility
+from datassay.reproduce.engine import Cell, Redone, answered, reproduction
 
 
 @dataclass(frozen=True)
 class _Study:
-    """One data set of the thesis: its columns, neighbours, balance ratio, and what leads the RSV."""
+    """One data set of the thesis: its table there, its columns, neighbours, balance ratio, and what leads the RSV."""
 
+    title: str
+    table: str
     data: str
     columns: tuple[str, ...]
     label: str
@@ -28,7 +31,7 @@ class _Study:
 # Strategy: linkability, information gain, RRS (Tables 1.3 to 1.5), fidelity, MCC (Table 1.2).
 STUDIES: Final = {
     "release-adult": _Study(
-        "adult",
+        "Adult", "1.3", "adult",
         ("age", "workclass", "education_num", "marital_status", "occupation", "relationship", "race", "sex",
          "capital_gain", "capital_loss", "hours_per_week", "native_country", "income"),
         "income", 10, 2.0, ("age", "occupation"),
@@ -50,7 +53,7 @@ STUDIES: Final = {
         },
     ),
     "release-bank": _Study(
-        "bank_marketing",
+        "Bank Marketing", "1.4", "bank_marketing",
         ("age", "job", "marital", "education", "default", "balance", "housing", "loan", "contact", "day", "month",
          "duration", "y"),
         "y", 5, 2.0, ("balance", "duration"),
@@ -72,7 +75,7 @@ STUDIES: Final = {
         },
     ),
     "release-credit": _Study(
-        "german_credit",
+        "German credit", "1.5", "german_credit",
         ("checking_status", "duration", "credit_history", "purpose", "credit_amount", "savings_status", "employment",
          "installment_commitment", "personal_status", "other_parties", "residence_since", "property_magnitude", "age",
          "other_payment_plans", "housing", "existing_credits", "job", "num_dependents", "own_telephone",
@@ -165,7 +168,7 @@ def _study(name: str) -> Redone:
         f"{' and '.join(study.leaders)} lead the RSV": set(first) == set(study.leaders),
         "RSV correlates with entropy": correlation > 0.3,
     }
-    finding = "; ".join(f"{claim}: {'yes' if holds else 'NO'}" for claim, holds in claims.items())
+    finding = answered(claims)
     if skipped:
         finding += f". Without the extra synthesis, not redone: {', '.join(skipped)}"
     judged_hold = all(cell.agrees() for cell in cells if cell.judged and cell.published is not None)
@@ -193,16 +196,6 @@ def _entropies(table: Table, columns: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-@reproduction("release-adult", "Risk and utility of release strategies, Adult (thesis, Tables 1.2 and 1.3)")
-def _release_adult() -> Redone:
-    return _study("release-adult")
-
-
-@reproduction("release-bank", "Risk and utility of release strategies, Bank Marketing (thesis, Tables 1.2 and 1.4)")
-def _release_bank() -> Redone:
-    return _study("release-bank")
-
-
-@reproduction("release-credit", "Risk and utility of release strategies, German credit (thesis, Tables 1.2 and 1.5)")
-def _release_credit() -> Redone:
-    return _study("release-credit")
+for _name, _made in STUDIES.items():
+    _title = f"Risk and utility of release strategies, {_made.title} (thesis, Tables 1.2 and {_made.table})"
+    reproduction(_name, _title)(partial(_study, _name))

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from datassay.data import load_dataset, voters
-from datassay.evaluate.reproductions import Cell, Redone, reproduction
 from datassay.identity import AttributeTable, uniqueness_shapley
+from datassay.reproduce.engine import Cell, Redone, answered, reproduction
 
 # Table 3: entropy, Shapley value, and Shapley value of regions with common, moderate and severe flares.
 FLARE_TABLE: Final = {
@@ -115,11 +115,11 @@ def _uniqueness_voters() -> Redone:
         "race identifies the less the older": bool((np.diff(groups["age"].values[:, 1]) < 0).all()),
         "coarsening lowers an attribute to nothing and moves the others by 0.15 bits at most": _only_itself(changes),
     }
-    told = "; ".join(f"{pattern}: {'yes' if holds else 'NO'}" for pattern, holds in patterns.items())
     return Redone(
         tuple(cells),
-        f"the population is simulated from the published shares, so patterns are compared and not numbers: {told}. The "
-        "published entropies are in nats: in bits they exceed the Shapley values, where the paper says the reverse",
+        "the population is simulated from the published shares, so patterns are compared and not numbers: "
+        f"{answered(patterns)}. The published entropies are in nats: in bits they exceed the Shapley values, where the "
+        "paper says the reverse",
         all(patterns.values()),
     )
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from datassay._work import Bar
 from datassay.data import fit_encoder, load_dataset
-from datassay.evaluate.reproductions import Cell, Redone, reproduction
 from datassay.market import (
     ConsumerView,
     Disclosure,
@@ -27,6 +26,7 @@ from datassay.market import (
     search_equilibrium,
 )
 from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.value import knn_shapley
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from datassay._work import Bar
 from datassay.data import Table, fit_encoder, load_dataset
-from datassay.evaluate.curves import Curve, removal_curve
-from datassay.evaluate.detection import detect_errors
-from datassay.evaluate.reproductions import Cell, Redone, detection_problem, reproduction
+from datassay.evaluate import Curve, detect_errors, removal_curve
 from datassay.privacy import LowUtilityWarning, plan_private_layered, private_layered_shapley
+from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.reproduce.tknn import detection_problem
 from datassay.value import (
     CLIPPED,
     data_banzhaf,
