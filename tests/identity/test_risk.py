@@ -366,7 +366,7 @@ def test_many_records_are_singled_out_as_by_the_reference_though_distances_diffe
     risk_kernels.attack(*everyone, masks.reshape(1, -1), unknown.reshape(1, -1), d, 100.0, 0.5, found)
     reference = Reference(pd.DataFrame(released.T), pd.DataFrame(released.T), 5, zeta)
     for i in range(3):
-        parts = np.abs(released - people[:, [i]]).T
+        parts = np.minimum(np.abs(released - people[:, [i]]), 1.0).T
         full = parts.sum(axis=1)
         link = np.where(full <= 2.0, 1 - 2 * norm.cdf((full - 2.0) / 0.7), 0.0)
         expected = [reference.scenario(parts, link, order[: r + 1].tolist()) for order in orders for r in range(d)]
