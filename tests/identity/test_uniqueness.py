@@ -551,7 +551,7 @@ def test_memory_is_told_beforehand():
         engine.sample(cells, permutations=100, tolerance=None, seconds=None, confidence=0.9, seed=0, **run)
 
     def exact():
-        engine.exact(cells, cells.weights, key=False, values=True, **run)
+        engine.exact(cells, cells.weights, key=False, wanted=len(cells.weights), **run)
 
     for work, promised in ((exact, engine.exact_bytes), (sampled, engine.sampled_bytes)):
         work()

@@ -21,8 +21,7 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Column, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS
-from datassay.identity.result import Groups
-from datassay.identity.uniqueness import group_sizes
+from datassay.identity.uniqueness import count_crowds
 from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
 
 Floats = NDArray[np.float64]
@@ -150,8 +149,11 @@ def _is_measured(column: Column) -> bool:
     """Whether a column holds measurements, which hardly anyone has in common."""
     if column.kind != "numeric" or column.is_date:
         return False
-    numbers = np.unique(_numbers(column))
-    return len(numbers) > MANY_FRACTIONS and bool((numbers != np.floor(numbers)).any())
+    numbers = _numbers(column)
+    if not (numbers != np.floor(numbers)).any():
+        return False
+    few = numbers[: 50 * MANY_FRACTIONS]  # these have many values, mostly: then all need not be looked through
+    return len(np.unique(few)) > MANY_FRACTIONS or len(np.unique(numbers)) > MANY_FRACTIONS
 
 
 def measured_bins(table: object, columns: Sequence[str] | None = None) -> dict[str, float]:
@@ -257,12 +259,11 @@ def suggest_coarsening(
     now: dict[str, Any] = {**bins, **(coarsen or {})}
     notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in bins)
 
-    spread = {name: len(np.unique(given.columns[name].data)) for name in names}
+    def spread(name: str) -> int:
+        return len(np.unique(given.columns[name].data))
 
-    def count(how: Mapping[str, Any]) -> Groups:
-        return group_sizes(given, names, coarsen=how)
-
-    found = count(now)
+    crowds = count_crowds(given, names, now)
+    found = crowds.alike(now)
     ids, unique, below, changed = ["as it is"], [found.unique], [found.share_below(size)], [""]
     tried: dict[str, tuple[float, float]] = {}
     with Bar(progress, max(1, steps), "steps") as report:
@@ -271,21 +272,21 @@ def suggest_coarsening(
                 report(steps - step)
                 break
             left = [name for name in names if name not in now or now[name] is not None]
-            without = {name: count({**now, name: None}).unique for name in left}
+            others = crowds.without(now)
+            without = {name: others[name].unique for name in left}
             asked = sorted(left, key=lambda name: without[name])[:attributes]
             choices: list[tuple[float, float, str, str, Any]] = []
             for name in asked:
                 for told, how in _ways(name, given.columns[name], now.get(name)):
-                    then = count({**now, name: how})
+                    then = others[name].split(crowds.code(name, how))
                     choices.append((then.unique, then.share_below(size), told, name, how))
             if step == 0:
                 tried = {told: (one, few) for one, few, told, _, _ in sorted(choices, key=lambda c: c[:3])}
             best = min(choices, key=lambda c: c[:3], default=None)
             if (best is None or best[0] > unique[-1] - WORTH_WHILE) and len(left) > 1:
                 # Where all are unique whatever is left out, the attribute of most values stands in the way.
-                name = asked[0] if without[asked[0]] < unique[-1] else max(left, key=lambda one: spread[one])
-                then = count({**now, name: None})
-                best = (then.unique, then.share_below(size), f"{name} left out", name, None)
+                name = asked[0] if without[asked[0]] < unique[-1] else max(left, key=spread)
+                best = (without[name], others[name].share_below(size), f"{name} left out", name, None)
             if best is None or (best[0] >= unique[-1] and len(left) < 2):  # nothing is left to be changed
                 report(steps - step)
                 break

@@ -11,7 +11,7 @@ place once. Draws are independent, their means are unbiased, and their spread gi
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -92,17 +92,32 @@ def _active(cells: Cells) -> list[int]:
     return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-cells.entropies[j], j))
 
 
-def exact_bytes(n_cells: int, d: int, threads: int) -> int:
-    """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets."""
+def exact_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None) -> int:
+    """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets.
+
+    Of the cells whose values are ``wanted`` (all, if left out) more is kept.
+    """
+    wanted, threads = n_cells if wanted is None else wanted, min(threads, 1 << _fixed(d))
     depth = d - _fixed(d) + 1
-    each = 20 * depth + 20 + 8 + 4 + 32 + 16 + 16 * (d + 1)
-    waiting = 8 * (d + 1)
-    return n_cells * (min(threads, 1 << _fixed(d)) * each + waiting + 16 * (d + 1) + 4 * d) + (1 << d) * 2 * 4 * 8
+    walked = threads * (8 * depth + 20 + 8 + 4 + 32) + 4 * d
+    valued = threads * (12 * depth + 16 + 16 * (d + 1)) + 8 * (d + 1) + 16 * (d + 1)
+    return n_cells * walked + wanted * valued + (1 << d) * 2 * 4 * 8
 
 
-def sampled_bytes(n_cells: int, d: int, threads: int) -> int:
+def exact_seconds(n_cells: int, d: int) -> float:
+    """Up to how long the exact walk takes one core, about: less where most rows are soon alone."""
+    return 2.5e-8 * n_cells * 1.86**d
+
+
+def order_seconds(n_cells: int, wanted: int) -> float:
+    """About how long a core takes for a random order of the attributes."""
+    return 6e-8 * n_cells + 6e-8 * wanted
+
+
+def sampled_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None) -> int:
     """Memory of sampling at its peak: the draws of the threads and those waiting, the running mean and spread."""
-    return n_cells * (threads * (2 * 8 * d + 8 * d // 8 + 80) + 10 * 8 * d + 4 * d)
+    valued = threads * (2 * 8 * d + 8 * d // 8) + 10 * 8 * d
+    return n_cells * (threads * 80 + 4 * d) + (n_cells if wanted is None else wanted) * valued
 
 
 def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | None, what: str) -> int:
@@ -130,12 +145,15 @@ def exact(
     mass: Floats,
     *,
     key: bool,
-    values: bool,
+    wanted: int,
     n_jobs: int | None,
     memory: int,
     progress: Progress,
 ) -> tuple[Floats, SetTable]:
-    """φ of every cell (cells × attributes; none without ``values``), and the table of all sets, with means by mass."""
+    """φ of the ``wanted`` first cells (× attributes), and the table of all sets, with means by mass.
+
+    Cells that are wanted must have mass. If others have none, walks are the shorter: groups without mass end them.
+    """
     from datassay.identity import kernels
 
     n_columns, n = cells.codes.shape
@@ -145,7 +163,10 @@ def exact(
         raise UsageError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
     fixed = _fixed(d)
     threads = _threads_within(
-        memory, lambda t: exact_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: the exact calculation"
+        memory,
+        lambda t: exact_bytes(n, d, t, wanted),
+        n_jobs,
+        f"{n:,} distinct rows and {d} attributes: the exact calculation",
     )
     own, later, before = _branch_sums(set_weights(d, key))
     everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
@@ -156,10 +177,16 @@ def exact(
     def task(patterns: range) -> tuple[range, list[int], NDArray[np.int32] | None, Floats, Floats, Floats]:
         inside = [j for j in range(fixed) if (patterns.start >> j) & 1]
         chosen = [*inside, *range(fixed, d)]
-        some, where = (everything, None) if len(chosen) == d else everything.project(chosen)
-        size = len(some.weights)
-        given = np.empty(0) if own_mass else mass if where is None else np.bincount(where, mass, minlength=size)
-        phi, base = np.zeros((len(chosen), size if values else 0)), np.zeros(size if values else 0)
+        some, where, many = everything, None, wanted
+        given = np.empty(0) if own_mass else mass
+        if len(chosen) < d:
+            some, where = everything.project(chosen)
+            if not own_mass:
+                given = np.bincount(where, mass, minlength=len(some.weights)).astype(np.float64)
+            where, many = where[:wanted], len(some.weights) if wanted == n else 0
+            if 0 < wanted < n:
+                some, given, where, many = bring_forward(some, given, where)
+        phi, base = np.zeros((len(chosen), many)), np.zeros(many)
         here, alone = _blank(d - fixed), _blank(d - fixed)
         kernels.walk(
             some.codes, some.levels, some.weights, given, logs,
@@ -167,28 +194,39 @@ def exact(
         )  # fmt: skip
         return patterns, chosen, where, phi, base, _handed_down(here, alone)
 
-    phi, base = np.zeros((d, n if values else 0)), np.zeros(n if values else 0)
+    phi, base = np.zeros((d, wanted)), np.zeros(wanted)
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
     tasks = chunks(2**fixed, 1)
     with Bar(progress, len(tasks), "parts") as report:
         by = workers(n_jobs).at_most(threads)
         for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, by, report):
             statistics[:, pattern.start] = said
-            if values and where is None:
+            if wanted and where is None:
                 phi += more_phi
                 base += more_base
-            elif values:
+            elif wanted:
                 kernels.spread(more_base, where, base)
                 for q, j in enumerate(chosen):
                     kernels.spread(more_phi[q], where, phi[j])
-    found = np.zeros((n if values else 0, n_columns))
-    if values:
+    found = np.zeros((wanted, n_columns))
+    if wanted:
         found[:, active] = np.maximum(phi - base, 0.0).T
     entropy, groups, unique, smallest = statistics.reshape(-1, 4).T
     sets = SetTable(
         tuple(active), np.maximum(entropy / mass.sum(), 0.0), groups, unique / cells.weights.sum(), smallest
     )
     return found, sets
+
+
+def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple[Cells, Floats, NDArray[np.int32], int]:
+    """The cells with those first that are anybody's (``where``): cells, mass, whose is which, their number."""
+    theirs = np.zeros(len(mass), bool)
+    theirs[where] = True
+    order = np.argsort(~theirs, kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    moved = replace(cells, codes=np.ascontiguousarray(cells.codes[:, order]), weights=cells.weights[order])
+    return moved, mass[order], rank[where], int(theirs.sum())
 
 
 def _blank(n_attributes: int) -> Floats:
@@ -231,8 +269,13 @@ def sample(
     n_jobs: int | None,
     memory: int,
     progress: Progress,
+    mass: Floats | None = None,
+    wanted: int | None = None,
 ) -> Sampled:
-    """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits."""
+    """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits.
+
+    Of all cells, or of the ``wanted`` first ones; means are by ``mass`` (by weight, if left out).
+    """
     from datassay.identity import kernels
 
     n_columns, n = cells.codes.shape
@@ -243,14 +286,16 @@ def sample(
         return Sampled(nothing, nothing, np.zeros(n_columns), np.zeros(n_columns), 0)
     codes, levels = np.ascontiguousarray(cells.codes[active]), cells.levels[active]
     threads = _threads_within(
-        memory, lambda t: sampled_bytes(n, d, t), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
+        memory, lambda t: sampled_bytes(n, d, t, wanted), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
     )
     logs = _logarithms(cells)
-    share = cells.weights / cells.weights.sum()
+    mass = cells.weights if mass is None else mass
+    wanted = n if wanted is None else wanted
+    share = (mass / mass.sum())[:wanted]
     started = time.monotonic()
 
     def draw(numbers: range) -> Floats:
-        phi = np.zeros((n, d))
+        phi = np.zeros((wanted, d))
         for number in numbers:
             order = np.random.default_rng([seed, number]).permutation(d)
             orders = np.array([np.roll(order, shift) for shift in range(d)], np.int64)
@@ -258,7 +303,7 @@ def sample(
         phi /= d
         return phi
 
-    centre, spread = np.zeros((n, d)), np.zeros((n, d))
+    centre, spread = np.zeros((wanted, d)), np.zeros((wanted, d))
     means: list[Floats] = []
 
     def spread_of_means() -> Floats:
@@ -288,7 +333,7 @@ def sample(
                 bar.extend(goal * d)
             else:
                 goal = len(means)
-    values, halves = np.zeros((n, n_columns)), np.zeros((n, n_columns))
+    values, halves = np.zeros((wanted, n_columns)), np.zeros((wanted, n_columns))
     mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
     values[:, active], halves[:, active] = (
         np.maximum(centre, 0.0),

@@ -182,7 +182,8 @@ def _settle(
 
     Rows that are not alone go on to ``rows`` and ``groups``, with their place among the parent's rows in ``origin`` and
     what their branch adds for the members of the set so far in ``share``; how many rows and groups is returned. Where a
-    row is alone, or no attribute is ``left``, the whole branch is added up here (see ``walk``).
+    row is alone, or no attribute is ``left``, the whole branch is added up here (see ``walk``). A group without mass
+    is of no interest and goes no further.
     """
     tally[:n_groups] = 0.0
     if len(mass) == 0:
@@ -207,25 +208,25 @@ def _settle(
             statistics[2] += size
         statistics[3] = min(statistics[3], size)
         tally[g, 0] = value
-        if tally[g, 1] > 1:
+        if tally[g, 1] > 1 and (len(mass) == 0 or tally[g, 2] > 0.0):
             tally[g, 1] = kept
             kept += 1
         else:
             tally[g, 1] = -1
     stay = 0
-    wanted = len(base) > 0
+    wanted = len(base)
     for i in range(n_rows):
         at, r = tally[into[i]], source[i]
         v = at[0]
         if left > 0 and at[1] >= 0:
             rows[stay] = r
             groups[stay] = np.int32(at[1])
-            if wanted:
+            if r < wanted:
                 base[r] += v * before[s, 0]
                 share[stay] = v * own[s, 0]
                 origin[stay] = i
             stay += 1
-        elif wanted:
+        elif r < wanted:
             branch = left if at[1] < 0 else 0
             base[r] += v * before[s, branch]
             mine = v * own[s, branch]
@@ -250,19 +251,21 @@ def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, b
     to the statistics of the whole branch is put down once, in ``alone[u]``.
 
     What a branch adds for the members it has in common is summed up on the way back and added to ``phi`` once, where
-    the last of them was decided on. An empty ``base`` asks for the statistics alone.
+    the last of them was decided on. As many rows as ``base`` has, the first ones, are wanted in ``phi``; none asks for
+    the statistics alone. If ``mass`` is given, groups that have none are not walked further, and the other statistics
+    are those of groups that have some; all wanted rows must have it.
     """
     d, n = codes.shape
-    wanted = len(base) > 0
+    wanted = len(base)
     top = math.log2(weights.sum())
     place, keys, into = np.empty(_places(n), np.int32), np.empty(n, np.int64), np.zeros(n, np.int32)
     tally = np.empty((n, 4))
     depth = d - n_fixed + 1
     rows, groups = np.empty((depth, n), np.int32), np.empty((depth, n), np.int32)
-    origin, share = np.empty((depth, n if wanted else 0), np.int32), np.empty((depth, n if wanted else 0))
+    origin, share = np.empty((depth, wanted), np.int32), np.empty((depth, wanted))
     n_rows, n_groups, upcoming = np.empty(depth, np.int64), np.empty(depth, np.int64), np.empty(depth, np.int64)
-    late = np.zeros((d + 1, n if wanted else 0))  # late[j]: for each attribute from j on
-    fixed, unused = np.zeros(n if wanted else 0), np.zeros(n if wanted else 0)
+    late = np.zeros((d + 1, wanted))  # late[j]: for each attribute from j on
+    fixed, unused = np.zeros(wanted), np.zeros(wanted)
     path = np.empty(depth, np.int64)
     u, count = 0, 1
     everyone, start = np.arange(n).astype(np.int32), np.zeros(n, np.int32)
@@ -279,10 +282,12 @@ def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, b
         j = upcoming[level]
         if j == d or n_rows[level] == 0:  # the branch is done: hand on what it adds
             last = path[level] if level > 0 else 0
-            if wanted:
+            if wanted > 0:
                 column = phi[last] if level > 0 else fixed
                 parent = share[level - 1] if level > 0 else unused
                 for i in range(n_rows[level]):
+                    if rows[level, i] >= wanted:  # rows are in order: so are those that follow
+                        break
                     column[rows[level, i]] += share[level, i]
                     parent[origin[level, i]] += share[level, i]
             if level > 0:
@@ -302,9 +307,9 @@ def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, b
             own, later, before, base, phi[j], late[j + 1], share[level - 1], here, alone, tally, rows[level],
             groups[level], origin[level], share[level],
         )  # fmt: skip
-    if wanted:
+    if wanted > 0:
         for j in range(d):
-            for r in range(n):
+            for r in range(wanted):
                 if j > 0:
                     late[j, r] += late[j - 1, r]
                 phi[j, r] += late[j, r]
@@ -314,18 +319,21 @@ def walk(codes, levels, weights, mass, logs, n_fixed, own, later, before, phi, b
 
 @kernel
 def reveal(codes, levels, weights, logs, orders, phi):
-    """Reveal the attributes in each of these orders: ``phi[r, j]`` gains what j adds for row r when its turn comes."""
-    n = codes.shape[1]
+    """Reveal the attributes in each of these orders: ``phi[r, j]`` gains what j adds for row r when its turn comes.
+
+    As many rows as ``phi`` has, the first ones, are wanted; groups of others are not looked at further.
+    """
+    n, wanted = codes.shape[1], len(phi)
     place, keys = np.empty(_places(n), np.int32), np.empty(n, np.int64)
     into, members = np.empty(n, np.int32), np.empty(n, np.int32)
     rows, groups = np.empty(n, np.int32), np.empty(n, np.int32)
-    size, told = np.empty(n), np.empty(n)
+    size, told, theirs = np.empty(n), np.empty(wanted), np.empty(n, np.bool_)
     total = weights.sum()
     for o in range(len(orders)):
+        told[:] = math.log2(total)
         for r in range(n):
             rows[r] = r
             groups[r] = 0
-            told[r] = math.log2(total)
         n_rows, n_groups = n, 1
         for j in orders[o]:
             if n_rows == 0:
@@ -336,19 +344,52 @@ def reveal(codes, levels, weights, logs, orders, phi):
             for i in range(n_rows):
                 size[into[i]] += weights[rows[i]]
                 members[into[i]] += 1
+            theirs[:count] = False
+            for i in range(n_rows):
+                if rows[i] >= wanted:  # rows are in order: those that are wanted come first
+                    break
+                theirs[into[i]] = True
             n_groups = 0
             for g in range(count):
                 size[g] = _log2(size[g], logs)
-                if members[g] > 1:
+                if members[g] > 1 and theirs[g]:
                     members[g] = n_groups + 2
                     n_groups += 1
+                else:
+                    members[g] = 1
             stay = 0
             for i in range(n_rows):
                 g, r = into[i], rows[i]
-                phi[r, j] += told[r] - size[g]
-                told[r] = size[g]
+                if r < wanted:
+                    phi[r, j] += told[r] - size[g]
+                    told[r] = size[g]
                 if members[g] > 1:
                     rows[stay] = r
                     groups[stay] = members[g] - 2
                     stay += 1
             n_rows = stay
+
+
+@kernel
+def refine(codes, levels, rows, groups, n_groups):
+    """Split groups of rows by one more attribute, in place, leaving out who is alone: how many rows and groups stay."""
+    n = len(rows)
+    place, keys, into = np.empty(_places(n), np.int32), np.empty(n, np.int64), np.empty(n, np.int32)
+    count = _split(codes, levels, rows, groups, n, n_groups, place, keys, into)
+    number = np.zeros(count, np.int32)
+    for i in range(n):
+        number[into[i]] += 1
+    kept, stay = 0, 0
+    for g in range(count):
+        if number[g] > 1:
+            number[g] = kept
+            kept += 1
+        else:
+            number[g] = -1
+    for i in range(n):
+        g = number[into[i]]
+        if g >= 0:
+            rows[stay] = rows[i]
+            groups[stay] = g
+            stay += 1
+    return stay, kept

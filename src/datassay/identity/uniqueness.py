@@ -37,12 +37,13 @@ from datassay.identity.counting import (
     PERIODS,
     Cells,
     Coarsening,
+    Crowds,
     code,
     distinct,
     share_unique,
     told,
 )
-from datassay.identity.result import AttributeSets, AttributeTable, Groups, Uniqueness
+from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
@@ -105,9 +106,7 @@ class Way:
     def sets(self, cells: Cells, people: Floats | None = None) -> engine.SetTable:
         """What every set of attributes tells of everyone, or of these people of each cell."""
         given = cells.weights if people is None else people
-        return engine.exact(
-            cells, given, key=False, values=False, n_jobs=self.n_jobs, memory=self.memory, progress=None
-        )[1]
+        return engine.exact(cells, given, key=False, wanted=0, n_jobs=self.n_jobs, memory=self.memory, progress=None)[1]
 
     def sample(self, cells: Cells) -> engine.Sampled:
         """Estimates from random orders."""
@@ -462,6 +461,59 @@ def group_sizes(
     return _alike(counted := _count(_ask(table, columns, coarsen, missing, weights, None)), counted.cells.columns)
 
 
+def count_crowds(table: Table, columns: Sequence[str], coarsen: Mapping[str, Coarsening]) -> Crowds:
+    """Counts of the people who are alike, by one way after another to make attributes coarser."""
+    question = _ask(table, columns, coarsen, "value", None, None)
+    return Crowds(question.table, question.columns)
+
+
+def mean_bits(
+    table: Table,
+    columns: Sequence[str],
+    *,
+    coarsen: Mapping[str, Coarsening] | None = None,
+    people: int = 10_000,
+    permutations: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    memory: int = MEMORY,
+    progress: Progress = None,
+) -> AttributeMeans:
+    """How many bits each attribute contributes on average, with intervals, from people drawn at random.
+
+    The values of each of them are exact, as :func:`uniqueness_shapley` has them: they are counted among everybody. So
+    groups in which none of them is left need not be told apart any further, which is what takes the time with many
+    distinct rows. With more than 20 attributes that vary they are estimated themselves, from random orders (at least
+    16 times as many as there are attributes). Intervals are for each attribute by itself.
+    """
+    question = _ask(table, columns, coarsen, "value", None, n_jobs)
+    counted = _count(question)
+    cells, n = counted.cells, len(counted.cell)
+    drawn = np.sort(np.random.default_rng([seed, 3]).permutation(n)[:people])
+    mass = np.bincount(counted.cell[drawn], minlength=len(cells.weights)).astype(np.float64)
+    first, mass, cell, wanted = engine.bring_forward(cells, mass, counted.cell[drawn])
+    parameters: dict[str, Parameter] = {"people": len(drawn), "confidence": confidence}
+    rest = 1 - len(drawn) / n  # those not drawn: without them the mean is known
+    if int((cells.levels > 1).sum()) <= engine.MOST_EXACT:
+        values, _ = engine.exact(first, mass, key=False, wanted=wanted, n_jobs=n_jobs, memory=memory, progress=progress)
+        by_order: Floats | float = 0.0
+    else:
+        sampled = engine.sample(
+            first, permutations=permutations or 1, tolerance=None, seconds=None, confidence=confidence, seed=seed,
+            n_jobs=n_jobs, memory=memory, progress=progress, mass=mass, wanted=wanted,
+        )  # fmt: skip
+        values, by_order = sampled.values, sampled.mean_half
+        parameters["permutations"] = sampled.permutations
+    each = values[cell]
+    mean = each.mean(axis=0)
+    half = np.hypot(engine.half_width(each.var(axis=0, ddof=1) * rest, len(each), confidence), by_order)
+    return AttributeMeans(
+        mean, np.array(cells.columns), cells.entropies, float(n), np.maximum(mean - half, 0.0), mean + half,
+        counted.notes, {"method": "mean_bits", **parameters, "seed": seed},
+    )  # fmt: skip
+
+
 def uniqueness_shapley(
     table: object,
     columns: Sequence[str] | None = None,
@@ -589,7 +641,7 @@ def uniqueness_shapley(
     sampled: dict[str, Any] = {}
     if exact:
         values, _ = engine.exact(
-            cells, cells.weights, key=key, values=True, n_jobs=n_jobs, memory=memory, progress=progress
+            cells, cells.weights, key=key, wanted=len(cells.weights), n_jobs=n_jobs, memory=memory, progress=progress
         )
         if key:
             total = np.log2(cells.weights.sum())

@@ -1,5 +1,7 @@
 """Who can be found: how many people are unique, which attributes identify them, and what to make coarser."""
 
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,19 +10,24 @@ from numpy.typing import NDArray
 from datassay._errors import InputError
 from datassay.data import Table
 from datassay.identity import (
+    MOST_EXACT,
+    AttributeMeans,
     CoarseningPlan,
+    Crowd,
     RiskShapley,
-    Uniqueness,
-    group_sizes,
+    count_crowds,
+    exact_seconds,
+    mean_bits,
     measured_bins,
+    order_seconds,
     reidentification_risk,
     reidentification_shapley,
     suggest_coarsening,
     uniqueness_shapley,
 )
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, named, percent
+from datassay.report.job import Job, count, in_commas, named, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +39,8 @@ BITS, COARSER, RISK, GIVEN_AWAY = (
     "reidentification-shapley",
 )
 SHOWN = 15  # attributes in a figure
+LONGEST = 60.0  # seconds on one core for the bits of everybody; where it could take longer, they are estimated
+DRAWN = 10_000  # people to estimate them from
 
 
 def found(job: Job) -> Section:
@@ -44,29 +53,27 @@ def found(job: Job) -> Section:
         )
     table = job.table
     bins: dict[str, float] = measured_bins(table, names)
-    bits = uniqueness_shapley(
-        table, names, coarsen=bins, tolerance=None if len(names) <= 20 else 0.05, seed=job.seed, n_jobs=job.n_jobs,
-        progress=job.stages.part("uniqueness", 0.5),
-    )  # fmt: skip
-    groups = bits.groups()
+    crowds = count_crowds(table, names, bins)
+    bits = _bits(job, names, bins, crowds.alike(bins), crowds.varying(bins))
     job.records["bits"] = bits.totals
-    job.records["alike"] = bits.group_sizes
+    job.records["alike"] = bits.alike
     plan = suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
-    means = bits.mean()
+    means, unique, below = bits.means, float((bits.alike <= 1).mean()), float((bits.alike < 5).mean())
     order = np.argsort(-means.values, kind="stable")
     top = str(means.ids[order[0]])
-    tops = _foremost([str(name) for name in means.ids], means.values, bits.mean_half)
+    tops = _foremost([str(name) for name in means.ids], means.values, bits.half)
     each = " each" if len(tops) > 1 else ""
-    job.notes += [note for note in bits.notes if note not in table.notes]
+    job.notes += [note for note in means.notes if note not in table.notes]
     facts: Facts = {
         "people": len(table),
         "attributes": len(names),
-        "share_unique": groups.unique,
-        "share_below.5": groups.share_below(5),
-        "smallest_group": groups.smallest,
-        "total_bits": means.total,
+        "share_unique": unique,
+        "share_below.5": below,
+        "smallest_group": float(bits.alike.min()),
+        "total_bits": bits.total,
         "most_identifying": top,
         **{f"bits.{name}": float(value) for name, value in zip(means.ids, means.values, strict=True)},
+        **({} if bits.half is None else {"bits_within": float(bits.half.max())}),
         "share_unique_after_coarsening": float(plan.values[-1]),
     }
     blocks: list[Block] = [
@@ -74,35 +81,36 @@ def found(job: Job) -> Section:
         Paragraph(
             (
                 "Taken together, ", Number(f"{len(names)}", BITS), f" attributes ({_listed(names)}) tell ",
-                Number(f"{means.total:.1f} bits", BITS), " about a person, of the ",
+                Number(f"{bits.total:.1f} bits", BITS), " about a person, of the ",
                 Number(f"{np.log2(len(table)):.1f}", BITS), f" that single out one of {len(table):,}. ",
-                Number(percent(groups.unique), BITS), " of the people are alone with their combination, and ",
-                Number(percent(groups.share_below(5)), BITS), " share it with fewer than four others.",
+                Number(percent(unique), BITS), " of the people are alone with their combination, and ",
+                Number(percent(below), BITS), " share it with fewer than four others.",
             )
         ),
-        _bits_figure(bits, tops, float(means.values[order[0]]), float(means.total)),
-        _attribute_table(table, bits, bins),
+        *((Paragraph(bits.estimated),) if bits.estimated else ()),
+        _bits_figure(bits, tops, float(means.values[order[0]])),
+        _attribute_table(bits, {name: one.unique for name, one in crowds.without(bins).items()}),
     ]  # fmt: skip
     blocks += _coarsening(plan)
     blocks += _risk(job, table, facts)
     return Section(
         finding=(
-            Number(percent(groups.unique), BITS), f" of the people are unique by {count(len(names), 'attribute')}"
+            Number(percent(unique), BITS), f" of the people are unique by {count(len(names), 'attribute')}"
             + (f" of {len(names) + len(dropped)}" if dropped else ""),
             *(
                 (f"; {_most(tops, 'identifies', 'identify')} people most (",
                  Number(f"{means.values[order[0]]:.1f} bits", BITS), f"{each}).")
-                if means.total > 0
+                if bits.total > 0
                 else (": all are alike.",)
             ),
         ),
         advice=_advice(plan),
         cards=(
-            Card("unique people", Number(percent(groups.unique), BITS), f"of {len(table):,}"),
+            Card("unique people", Number(percent(unique), BITS), f"of {len(table):,}"),
             *(
                 (Card("most identifying " + ("attributes" if each else "attribute"), Number(_among(tops), BITS),
                       f"{means.values[order[0]]:.2f} bits{each}"),)
-                if means.total > 0
+                if bits.total > 0
                 else ()
             ),
             *((Card("mean risk of being found", Number(f"{facts['mean_risk']:.2f}", RISK), "a score from 0 to 1"),)
@@ -122,6 +130,73 @@ def found(job: Job) -> Section:
         ),
         facts=facts,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Bits:
+    """What attributes tell: each of them on average, and all of them of every person."""
+
+    means: AttributeMeans
+    total: float
+    totals: NDArray[np.float64]
+    alike: NDArray[np.float64]  # how many have the same attributes
+    over: str  # what the means are taken over
+    estimated: Text = ()  # why they are estimates, if they are
+
+    @property
+    def half(self) -> NDArray[np.float64] | None:
+        """Half the widths of the intervals of the means, if they are estimates."""
+        return None if self.means.upper is None else self.means.upper - self.means.values
+
+
+def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, varying: int) -> _Bits:
+    """Bits of everybody; or, where these would take too long, means estimated from some people."""
+    how: dict[str, Any] = {
+        "coarsen": bins, "seed": job.seed, "n_jobs": job.n_jobs, "progress": job.stages.part("uniqueness", 0.5),
+    }  # fmt: skip
+    exact = varying <= MOST_EXACT
+    fewest = 16 * varying  # orders
+    seconds = exact_seconds(crowd.distinct, varying) if exact else fewest * order_seconds(crowd.distinct, crowd.people)
+    if seconds <= LONGEST:
+        all_ = uniqueness_shapley(job.table, names, tolerance=None if len(names) <= 20 else 0.05, **how)
+        means = all_.mean()
+        over = "all orders of learning the attributes"
+        if all_.mean_half is not None and all_.parameters.get("permutations") is not None:
+            orders = int(str(all_.parameters["permutations"]))
+            over = f"{orders:,} random orders (to ± {all_.mean_half.max():.2g} bits) of learning the attributes"
+        return _Bits(means, means.total, all_.totals, all_.group_sizes, over)
+    tried = None if exact else int(max(fewest, LONGEST / order_seconds(crowd.distinct, DRAWN)))
+    means = mean_bits(job.table, names, people=DRAWN, permutations=tried, **how)
+    assert means.upper is not None
+    alike = crowd.sizes()
+    totals = np.log2(crowd.people / alike)
+    drawn = f"{DRAWN:,} people drawn at random"
+    way = "" if exact else f", for each of whom {int(str(means.parameters['permutations'])):,} random orders were tried"
+    what = "Exact values of everybody could take" if exact else "Values of everybody would be estimates, too, and take"
+    estimated = (
+        f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± ",
+        Number(f"{(means.upper - means.values).max():.2g} bits", BITS), ", each with probability 95%. All else in this "
+        f"table and above it is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
+        f"and {varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
+        f"{_command(job, names, bins)}",
+    )  # fmt: skip
+    over = f"all orders of learning the attributes and {drawn}"
+    return _Bits(means, float(totals.mean()), totals, alike, over, estimated)
+
+
+def _long(seconds: float) -> str:
+    if seconds < 120:
+        return count(seconds, "second")
+    return f"{seconds / 60:,.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
+
+
+def _command(job: Job, names: list[str], bins: dict[str, float]) -> str:
+    """What computes the bits of everybody exactly, by the same attributes."""
+    said = f"datassay unique {shlex.quote(job.table.name)} --columns {shlex.quote(in_commas(names))}"
+    said += "".join(f" --coarsen {shlex.quote(f'{name}={width:g}')}" for name, width in bins.items())
+    categories = [name for name in job.categorical if name in names]
+    said += f" --categorical {shlex.quote(in_commas(categories))}" if categories else ""
+    return said + ("" if job.table.id is None else f" --id {shlex.quote(job.table.id)}")
 
 
 def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
@@ -196,8 +271,8 @@ def _most(names: list[str], one: str, many: str) -> str:
     return f"{_among(names)} {one if len(names) == 1 else many}"
 
 
-def _bits_figure(bits: Uniqueness, tops: list[str], most: float, total: float) -> Figure:
-    means = bits.mean()
+def _bits_figure(bits: _Bits, tops: list[str], most: float) -> Figure:
+    means, total = bits.means, bits.total
     shown = np.argsort(-means.values, kind="stable")[:SHOWN][::-1]
 
     def draw(axes: "Axes") -> None:
@@ -214,9 +289,9 @@ def _bits_figure(bits: Uniqueness, tops: list[str], most: float, total: float) -
         if total > 0
         else "No attribute tells anybody apart",
         as_svg(draw, 0.3 * len(shown) + 0.9),
-        f"Blue: what an attribute adds to finding a person, averaged over {_orders(bits)} of learning the attributes; "
+        f"Blue: what an attribute adds to finding a person, averaged over {bits.over}; "
         + (
-            "the bars add up to what all tell."
+            f"the bars add up to what all tell{'' if bits.half is None else ', but for chance'}."
             if len(means.ids) <= SHOWN
             else f"the {SHOWN} of {len(means.ids)} attributes that tell most."
         )
@@ -225,32 +300,26 @@ def _bits_figure(bits: Uniqueness, tops: list[str], most: float, total: float) -
     )
 
 
-def _orders(bits: Uniqueness) -> str:
-    drawn = bits.parameters.get("permutations")
-    if bits.mean_half is None or drawn is None:
-        return "all orders"
-    return f"{int(str(drawn)):,} random orders (to ± {bits.mean_half.max():.2g} bits)"
-
-
 def _short(name: str, most: int = 22) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _attribute_table(table: Table, bits: Uniqueness, bins: dict[str, float]) -> Grid:
-    means = bits.mean()
+def _attribute_table(bits: _Bits, without: dict[str, float]) -> Grid:
+    means = bits.means
     order = np.argsort(-means.values, kind="stable")[:SHOWN]
     names = [str(name) for name in means.ids]
     rows = []
     for j in order:
-        without = group_sizes(table, names, coarsen={**bins, names[j]: None}).unique if len(names) > 1 else 0.0
         share = means.values[j] / means.total if means.total > 0 else 0.0
-        rows.append((names[j], f"{means.values[j]:.2f}", percent(share), f"{means.entropies[j]:.2f}", percent(without)))
+        alone = without[names[j]] if len(names) > 1 else 0.0
+        rows.append((names[j], f"{means.values[j]:.2f}", percent(share), f"{means.entropies[j]:.2f}", percent(alone)))
     return Grid(
         "What each attribute tells",
         ("attribute", "bits", "of what all tell", "bits alone", "unique people without it"),
         tuple(rows),
         ("text", "number", "number", "number", "number"),
         BITS,
+        "" if bits.half is None else f"Bits are estimates, to ± {bits.half.max():.2g}; the other columns are counted.",
     )
 
 

@@ -109,7 +109,7 @@ class Job:
         said = "" if table.label is None else f" --label {shlex.quote(table.label)}"
         said += "" if table.id is None else f" --id {shlex.quote(table.id)}"
         for option, names in (("ignore", table.carried), ("categorical", self.categorical)):
-            said += f" --{option} {shlex.quote(_in_commas(names))}" if names else ""
+            said += f" --{option} {shlex.quote(in_commas(names))}" if names else ""
         return said
 
     def valued(self, share: float = 0.0) -> Values:
@@ -190,7 +190,7 @@ class Job:
         )
 
 
-def _in_commas(names: Sequence[str]) -> str:
+def in_commas(names: Sequence[str]) -> str:
     """Names as the options of the command line read them."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
