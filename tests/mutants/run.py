@@ -27,6 +27,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -330,10 +331,8 @@ class Loop:
             finally:
                 os._exit(code)
         status = _wait(child, seconds * 20)
-        try:  # what it has started
+        with suppress(ProcessLookupError, PermissionError):  # what it has started
             os.killpg(child, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         return os.waitstatus_to_exitcode(status)
 
 

@@ -365,3 +365,30 @@ def test_strategies_side_by_side(tmp_path):
 def test_bad_input_is_named(ask, message):
     with pytest.raises(da.InputError, match=message):
         ask(da.census(50))
+
+
+def test_a_draw_without_a_seed_is_that_of_seed_0():
+    people = da.census(50)
+    for way in (
+        lambda **seed: da.release.remove(people, 0.3, **seed),
+        lambda **seed: da.release.synthesize(people, **seed),
+    ):
+        assert frame_of(way().table).equals(frame_of(way(seed=0).table))
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixed())
+def test_a_group_is_represented_by_its_lower_median_or_what_most_of_it_have(made):
+    """Or by nothing, where more than half of it is missing; of values as frequent the first."""
+    frame, k = made
+    frame = frame.assign(place=range(len(frame)))
+    out = frame_of(da.release.mondrian(frame, k, strict=False).table)
+    group = out["place"]  # the median of distinct numbers differs from group to group
+    for name in ("place", "age", "pay"):
+        for which, members in frame.groupby(group)[name]:
+            present = np.sort(members.dropna())
+            median = present[(len(present) - 1) // 2] if 2 * len(present) >= len(members) else np.nan
+            np.testing.assert_equal(out.loc[group == which, name].unique(), [median])
+    for which, members in frame["ill"].groupby(group):
+        counts = members.value_counts()
+        assert set(out.loc[group == which, "ill"]) == {min(counts[counts == counts.max()].index)}
