@@ -42,7 +42,7 @@ ALSO = {"neighbors": ["tests/value/test_values_exact.py"]}  # tests beyond a roo
 # Modules and functions that draw, speak, or run on a card.
 NOT_FILES = re.compile(r"figures|triton|device|workers|__init__|fingerprint")
 NOT_FUNCTIONS = re.compile(r"__repr__|__str__|_repr_html_|summary|plot|describe|_note|warning|progress|check_")
-LONGEST = 20.0  # seconds of processor time of a test that is still asked
+LONGEST = 5.0  # seconds of processor time of a test that is still asked
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,10 @@ class Loop:
             before = _processor_time()
             threading.settrace(trace)
             sys.settrace(trace)
+            signal.signal(signal.SIGPROF, _too_long)
+            signal.setitimer(signal.ITIMER_PROF, 2 * LONGEST)  # tracing takes time too
             passes = _passes(items, i)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             sys.settrace(None)
             row = {
                 "test": item.nodeid, "stamp": _stamp(item), "seconds": round(_processor_time() - before, 3),
@@ -289,7 +292,7 @@ class Loop:
         near = Path(mutant.file).stem
         chosen = [
             one for one in calls.values()
-            if one["passes"] and one["seconds"] < LONGEST and callers & set(one["calls"])
+            if one["passes"] and one["seconds"] < 2 * LONGEST and callers & set(one["calls"])
         ]  # fmt: skip
         chosen.sort(key=lambda one: (round(one["seconds"] * 2), near not in one["test"], one["seconds"]))
         if not chosen:
@@ -334,6 +337,14 @@ class Loop:
         with suppress(ProcessLookupError, PermissionError):  # what it has started
             os.killpg(child, signal.SIGKILL)
         return os.waitstatus_to_exitcode(status)
+
+
+class TooLong(BaseException):
+    """A test takes longer than is worth while."""
+
+
+def _too_long(signum: int, frame: FrameType | None) -> None:
+    raise TooLong
 
 
 def _passes(items: list[Any], i: int) -> bool:
