@@ -1,0 +1,17 @@
+from .coarsening import CoarseningPlan as CoarseningPlan
+from .coarsening import measured_bins as measured_bins
+from .coarsening import suggest_coarsening as suggest_coarsening
+from .queries import QueryScores as QueryScores
+from .queries import score_queries as score_queries
+from .result import AttributeMeans as AttributeMeans
+from .result import AttributeSets as AttributeSets
+from .result import AttributeTable as AttributeTable
+from .result import Groups as Groups
+from .result import Uniqueness as Uniqueness
+from .risk import Scenarios as Scenarios
+from .risk import reidentification_risk as reidentification_risk
+from .risk import reidentification_shapley as reidentification_shapley
+from .risk_result import Risk as Risk
+from .risk_result import RiskShapley as RiskShapley
+from .uniqueness import group_sizes as group_sizes
+from .uniqueness import uniqueness_shapley as uniqueness_shapley
