@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, Final
 
@@ -17,19 +18,6 @@ from typer import completion
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli import (
-    attack,
-    datasets,
-    ledger,
-    market,
-    private_value,
-    release,
-    report,
-    reproduce,
-    risk,
-    unique,
-    value,
-)
 from datassay.cli.options import complain
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
@@ -59,17 +47,11 @@ app = typer.Typer(
     add_completion=False,  # typer's own asks which shell is running, and cannot be told
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("report")(report.report)
-app.command("value")(value.value)
-app.command("private-value")(private_value.private_value)
-app.command("attack")(attack.attack)
-app.command("unique")(unique.unique)
-app.command("risk")(risk.risk)
-app.command("release")(release.release)
-app.add_typer(market.app, name="market")
-app.add_typer(ledger.app, name="ledger")
-app.command("datasets")(datasets.datasets)
-app.command("reproduce")(reproduce.reproduce)
+# Each has a module of its name, which is loaded when the command is asked for.
+COMMANDS: Final = (
+    "report", "value", "private-value", "attack", "unique", "risk", "release", "datasets", "reproduce", "market",
+    "ledger",
+)  # fmt: skip
 
 NAME: Final = "datassay"
 _SCRIPTS: Any = completion  # typer ships these functions, and says so to no type checker
@@ -132,19 +114,48 @@ def _options(
     pass
 
 
+class _Commands(Mapping[str, Any]):
+    """The commands by name, every one with --debug: it may stand before or after the command's name."""
+
+    def __init__(self, debug: Any) -> None:
+        self._debug = debug
+        self._built: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        if name not in self._built:
+            self._built[name] = self._build(name)
+        return self._built[name]
+
+    def _build(self, name: str) -> Any:
+        own = name.replace("-", "_")
+        module = import_module(f"{__name__}.{own}")
+        alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
+        alone.callback()(lambda: None)
+        if hasattr(module, "app"):
+            alone.add_typer(module.app, name=name)
+        else:
+            alone.command(name)(getattr(module, own))
+        whole: Any = typer.main.get_command(alone)
+        command = whole.commands[name]
+        for part in (command, *getattr(command, "commands", {}).values()):
+            part.params.append(self._debug)
+            part.help = _flowing(part.help or "")
+        return command
+
+
 def build() -> Any:
-    """The whole command line, every command with --debug: it may stand before or after the command's name."""
+    """The whole command line."""
     _SCRIPTS.completion_init()
     whole: Any = typer.main.get_command(app)
-    debug = next(option for option in whole.params if option.name == "debug")
-
-    def finish(command: Any) -> None:
-        for part in getattr(command, "commands", {}).values():
-            part.params.append(debug)
-            part.help = _flowing(part.help or "")
-            finish(part)
-
-    finish(whole)
+    whole.commands = _Commands(next(option for option in whole.params if option.name == "debug"))
     return whole
 
 
