@@ -85,5 +85,5 @@ bench-gpu: $(READY)
 	$(BIN)/python bench/run.py bench_gpu
 
 clean:
-	rm -rf $(VENV) docs/_build docs/methods docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

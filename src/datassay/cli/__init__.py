@@ -8,10 +8,9 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from importlib import import_module
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, get_args
 
 import typer
 from typer import completion
@@ -56,19 +55,8 @@ COMMANDS: Final = (
 NAME: Final = "datassay"
 _SCRIPTS: Any = completion  # typer ships these functions, and says so to no type checker
 COMPLETE_VARIABLE: Final = "_DATASSAY_COMPLETE"
-
-
-class Shell(StrEnum):
-    """Shells that completion works in."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-    POWERSHELL = "powershell"
-    PWSH = "pwsh"
-
-
-SHELLS: Final = f"{', '.join(list(Shell)[:-1])} or {list(Shell)[-1]}"
+Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
+SHELLS: Final = f"{', '.join(get_args(Shell)[:-1])} or {get_args(Shell)[-1]}"
 
 
 def _show_version(wanted: bool) -> None:
@@ -79,13 +67,13 @@ def _show_version(wanted: bool) -> None:
 
 def _show_completion(shell: Shell | None) -> None:
     if shell is not None:
-        typer.echo(_SCRIPTS.get_completion_script(prog_name=NAME, complete_var=COMPLETE_VARIABLE, shell=shell.value))
+        typer.echo(_SCRIPTS.get_completion_script(prog_name=NAME, complete_var=COMPLETE_VARIABLE, shell=shell))
         raise typer.Exit
 
 
 def _install_completion(shell: Shell | None) -> None:
     if shell is not None:
-        _, path = _SCRIPTS.install(shell.value, NAME, COMPLETE_VARIABLE)
+        _, path = _SCRIPTS.install(shell, NAME, COMPLETE_VARIABLE)
         typer.echo(f"Written: {path}. Completion works in terminals opened from now on.")
         raise typer.Exit
 

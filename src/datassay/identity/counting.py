@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ A number: bins of that width, or that many leading characters of a category. Num
 string: another column to take its place, or "year" or "month" of a date. A mapping: new names for values. None: all
 become one, missing ones included.
 """
-MissingValues = Literal["value", "exclude"]
 
 AS_IT_IS: Final = "as it is"
 PERIODS: Final = {"year": "Y", "month": "M"}

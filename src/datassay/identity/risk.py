@@ -9,13 +9,14 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
+from datassay._choices import Weighing
 from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
@@ -404,7 +405,7 @@ def _size_weights(scenarios: str, d: int) -> Floats:
     return np.asarray(sizes / sizes.sum())
 
 
-Scenarios = Literal["uniform", "binomial"] | Mapping[str, Sequence[str]]
+Scenarios = Weighing | Mapping[str, Sequence[str]]
 
 
 def reidentification_risk(
@@ -501,7 +502,7 @@ def reidentification_risk(
     outside = None if control is None else _control(setting, here, space, control, neighbours, run)
     d = len(setting.columns)
     if isinstance(scenarios, str):
-        _checks.choice("scenarios", scenarios, ("uniform", "binomial"))
+        _checks.choice("scenarios", scenarios, get_args(Weighing))
         if scenario_weights is not None:
             raise UsageError("scenario_weights is for named scenarios")
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))

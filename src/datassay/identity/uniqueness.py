@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import MissingValues
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress, chunks, in_order, thread_count
 from datassay.data import (
@@ -36,7 +37,6 @@ from datassay.identity.counting import (
     PERIODS,
     Cells,
     Coarsening,
-    MissingValues,
     code,
     distinct,
     share_unique,
@@ -135,7 +135,7 @@ def _ask(
     memory: int = MEMORY,
 ) -> Question:
     """Check what was asked, and bring the table."""
-    _checks.choice("missing", missing, ("value", "exclude"))
+    _checks.choice("missing", missing, get_args(MissingValues))
     read = read or Reading()
     _checks.not_one_string("columns", columns)
     if coarsen is not None and not isinstance(coarsen, Mapping):

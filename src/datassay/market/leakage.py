@@ -4,12 +4,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Attacker
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
@@ -19,9 +20,6 @@ from datassay.results import Fact, FrameKind, as_facts, check_axes, make_frame, 
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Attacker = Literal["outsider", "insider"]
 
 
 @dataclass(frozen=True, eq=False)

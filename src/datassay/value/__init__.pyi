@@ -9,7 +9,6 @@ from .game import Game as Game
 from .game import Weights as Weights
 from .game import balance_weights as balance_weights
 from .game import make_game as make_game
-from .knn import UTILITIES as UTILITIES
 from .knn import chance_of_fewer as chance_of_fewer
 from .knn import harmonic as harmonic
 from .knn import knn_banzhaf as knn_banzhaf
@@ -17,14 +16,12 @@ from .knn import knn_loo as knn_loo
 from .knn import knn_shapley as knn_shapley
 from .knn import self_shapley as self_shapley
 from .knn import shapley_total as shapley_total
-from .layered import Bound as Bound
 from .layered import Design as Design
 from .layered import LayeredValues as LayeredValues
 from .layered import assumed_c as assumed_c
 from .layered import layered_design as layered_design
 from .layered import layered_shapley as layered_shapley
 from .layered import load_design as load_design
-from .semivalues import Sampling as Sampling
 from .semivalues import beta_shapley as beta_shapley
 from .semivalues import data_banzhaf as data_banzhaf
 from .semivalues import data_oob as data_oob
