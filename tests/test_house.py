@@ -11,6 +11,7 @@ import datassay as da
 
 SOURCE = Path(da.__file__).parent
 ROOMS = (
+    "results",
     "data",
     "neighbors",
     "value",

@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -522,7 +522,7 @@ def layered_shapley(
     result = found.run.result(
         found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence), notes
     )
-    return LayeredValues(**{name: getattr(result, name) for name in Estimate.__dataclass_fields__}, design=design)
+    return LayeredValues(**{one.name: getattr(result, one.name) for one in fields(Estimate)}, design=design)
 
 
 def _told(design: Design) -> dict[str, Parameter]:
@@ -545,7 +545,7 @@ class LayeredValues(Estimate):
     30
     """
 
-    design: Design | None = None
+    design: Design | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False)
