@@ -7,7 +7,6 @@ from .device import constant as constant
 from .device import device_of as device_of
 from .device import device_space as device_space
 from .device import whole as whole
-from .passes import DEFAULT_MEMORY as DEFAULT_MEMORY
 from .passes import AnySpace as AnySpace
 from .passes import Distances as Distances
 from .passes import EveryDistance as EveryDistance
