@@ -2,9 +2,17 @@
 
 from datassay.identity.coarsening import CoarseningPlan, measured_bins, suggest_coarsening
 from datassay.identity.queries import QueryScores, score_queries
-from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
+from datassay.identity.results import (
+    AttributeMeans,
+    AttributeSets,
+    AttributeTable,
+    Groups,
+    Risk,
+    RiskShapley,
+    Uniqueness,
+    UniquenessQueries,
+)
 from datassay.identity.risk import Scenarios, reidentification_risk, reidentification_shapley
-from datassay.identity.risk_result import Risk, RiskShapley
 from datassay.identity.uniqueness import group_sizes, uniqueness_shapley
 
 __all__ = [
@@ -18,6 +26,7 @@ __all__ = [
     "RiskShapley",
     "Scenarios",
     "Uniqueness",
+    "UniquenessQueries",
     "group_sizes",
     "measured_bins",
     "reidentification_risk",
