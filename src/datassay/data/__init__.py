@@ -1,5 +1,6 @@
 """Data: a table comes in; typed columns, row ids, encoding, named data sets and splits."""
 
+from datassay.data.aliases import ArrayLike, Ids, Labels, PathLike, Points, TableLike
 from datassay.data.datasets import FOLDER_VARIABLE, DatasetInfo, dataset_file, list_datasets, load_dataset
 from datassay.data.encoding import Encoder, fit_encoder
 from datassay.data.files import find_parquet, is_many, would_be_read
@@ -21,6 +22,12 @@ from datassay.data.table import Column, Table, missing_column
 
 __all__ = [
     "ACCEPTED",
+    "ArrayLike",
+    "Ids",
+    "Labels",
+    "PathLike",
+    "Points",
+    "TableLike",
     "FOLDER_VARIABLE",
     "Column",
     "DatasetInfo",

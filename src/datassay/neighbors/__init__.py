@@ -1,5 +1,6 @@
 """Neighbours: distances → full ranking, nearest J or within τ, in blocks, the same bits however it is run."""
 
+from datassay._run import DEFAULT_MEMORY
 from datassay.neighbors.device import (
     ALONG,
     OVER,
@@ -12,7 +13,6 @@ from datassay.neighbors.device import (
     whole,
 )
 from datassay.neighbors.passes import (
-    DEFAULT_MEMORY,
     AnySpace,
     Distances,
     EveryDistance,
