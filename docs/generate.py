@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import datassay as da
+from datassay.results import Framed
 
 # Public names of a room that are not at the top of the package.
 BESIDE = {
@@ -77,6 +78,8 @@ def api_page(room: str) -> str:
         if isinstance(thing, type):
             inherited = [each for each in dir(thing) if re.fullmatch(r"set_\w+_request", each)]  # scikit-learn's own
             options = ["   :members:", *([f"   :exclude-members: {', '.join(inherited)}"] if inherited else [])]
+            if issubclass(thing, Framed):  # what all results can do is said of each
+                options.append("   :inherited-members:")
             parts.append("\n".join([f".. autoclass:: {name}", *options]))
         else:
             parts.append(f".. autofunction:: {name}")
