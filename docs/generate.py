@@ -40,15 +40,19 @@ ORACLE = (
 )
 
 
+def in_room(thing: object, home: str) -> bool:
+    """Whether a public thing was made in the room, or in one of its modules."""
+    return f"{getattr(thing, '__module__', '')}.".startswith(f"{home}.")
+
+
 def names_of(room: str) -> list[str]:
     """Full names of what a room has for the public, functions first."""
     if room == "oracle":
         return [f"datassay.oracle.{name}" for name in ORACLE.split()]
     if room == "report":
         return ["datassay.report.report", "datassay.Report", *(f"datassay.report.{name}" for name in REPORT.split())]
-    if room == "errors":
-        return [f"datassay.{name}" for name in da.__all__ if name.endswith("Error") and not da._ROOM_OF.get(name)]
-    names = [f"datassay.{name}" for name in da.__all__ if da._ROOM_OF.get(name) == room]
+    home = f"datassay.{'_errors' if room == 'errors' else room}"
+    names = [f"datassay.{name}" for name in da.__all__ if in_room(getattr(da, name), home)]
     names.sort(key=lambda name: (name.split(".")[-1][0].isupper(), name))
     return names + [f"datassay.{room}.{name}" for name in BESIDE.get(room, "").split()]
 

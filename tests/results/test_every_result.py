@@ -19,14 +19,26 @@ from datassay.results import Result
 TRAIN, VALIDATION = da.census(60, seed=1).split(0.7)
 VALUES = da.knn_shapley(TRAIN, X_val=VALIDATION)
 
+PEOPLE = da.voters(40, seed=2)
+ASKED = ["zip", "race", "age"]
+
 # A small real result of every kind, as the public functions make it.
 EXAMPLES: dict[str, Callable[[], Result]] = {
+    "AttributeMeans": lambda: example("Uniqueness").mean(),
+    "AttributeSets": lambda: example("Uniqueness").sets(),
+    "AttributeTable": lambda: example("Uniqueness").by("county"),
+    "CoarseningPlan": lambda: da.suggest_coarsening(PEOPLE, ASKED, target=0, steps=2, coarsen={"age": [30, 50]}),
     "Estimate": lambda: da.data_shapley(
         da.StableLogisticRegression(), TRAIN.select(range(8)), X_val=VALIDATION, n_jobs=1
     ),
+    "Groups": lambda: da.group_sizes(PEOPLE, ["zip", "race"]),
     "LayeredValues": lambda: da.layered_shapley(
         da.StableLogisticRegression(), TRAIN, X_val=VALIDATION, alpha=2.0, n_jobs=1
     ),
+    "QueryScores": lambda: da.score_queries(TRAIN, TRAIN, ["age > 60", "age > 1000"]),
+    "Risk": lambda: da.reidentification_risk(TRAIN, TRAIN.select(range(30)), columns=["age", "sex"]),
+    "RiskShapley": lambda: da.reidentification_shapley(TRAIN, TRAIN, columns=["age", "sex"]),
+    "Uniqueness": lambda: da.uniqueness_shapley(PEOPLE, ASKED, weights=np.arange(40) % 3 + 1, coarsen={"age": 10}),
     "Values": lambda: VALUES,
 }
 
@@ -52,10 +64,10 @@ OTHERS = {
 
 # Classes that are to become results.
 NOT_YET = {
-    "Attack", "AttributeMeans", "AttributeSets", "AttributeTable", "Audit", "CoarseningPlan", "Comparison", "Curve",
-    "Design", "Detection", "Disclosure", "Equilibrium", "Exposure", "Groups", "LayeredPlan", "Leakage", "NoisyCounts",
-    "Onion", "PriceSearch", "Prices", "PrivateValues", "Purchase", "QueryScores", "Report", "Risk", "RiskShapley",
-    "Suspects", "Tuning", "Uniqueness",
+    "Attack", "Audit", "Comparison", "Curve",
+    "Design", "Detection", "Disclosure", "Equilibrium", "Exposure", "LayeredPlan", "Leakage", "NoisyCounts",
+    "Onion", "PriceSearch", "Prices", "PrivateValues", "Purchase", "Report",
+    "Suspects", "Tuning",
 }  # fmt: skip
 
 PUBLIC = {name: getattr(da, name) for name in da.__all__ if inspect.isclass(getattr(da, name))}

@@ -21,7 +21,7 @@ from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
-from datassay.identity.risk_result import Risk, RiskShapley
+from datassay.identity.results import Risk, RiskShapley
 from datassay.neighbors import Run
 from datassay.results import Parameter
 
