@@ -17,6 +17,8 @@ BLUE: Final = "#4477aa"
 ORANGE: Final = "#ee7733"
 GREEN: Final = "#228833"
 PURPLE: Final = "#aa3377"
+RED: Final = "#cc3311"
+SILVER: Final = "#bbbbbb"
 GREY: Final = "#888888"
 PALE: Final = "#dddddd"
 
