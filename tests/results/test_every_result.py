@@ -20,9 +20,16 @@ from datassay.results import Result
 TRAIN, VALIDATION = da.census(60, seed=1).split(0.7)
 VALUES = da.knn_shapley(TRAIN, X_val=VALIDATION)
 
+PEOPLE = da.voters(40, seed=2)
+ASKED = ["zip", "race", "age"]
+
 # A small real result of every kind, as the public functions make it.
 EXAMPLES: dict[str, Callable[[], Result]] = {
     "Attack": lambda: da.membership_attack(TRAIN, method="t-waka", k=3, games=2),
+    "AttributeMeans": lambda: example("Uniqueness").mean(),
+    "AttributeSets": lambda: example("Uniqueness").sets(),
+    "AttributeTable": lambda: example("Uniqueness").by("county"),
+    "CoarseningPlan": lambda: da.suggest_coarsening(PEOPLE, ASKED, target=0, steps=2, coarsen={"age": [30, 50]}),
     "Comparison": lambda: da.compare_releases(
         da.census(80, seed=1), strategies=["keep", "k=4"], people=10, permutations=2, individuals=True
     ),
@@ -35,13 +42,18 @@ EXAMPLES: dict[str, Callable[[], Result]] = {
         da.StableLogisticRegression(), TRAIN.select(range(8)), X_val=VALIDATION, n_jobs=1
     ),
     "Exposure": lambda: da.value_and_exposure(VALUES, da.self_waka(TRAIN, k=3)),
+    "Groups": lambda: da.group_sizes(PEOPLE, ["zip", "race"]),
     "LayeredValues": lambda: da.layered_shapley(
         da.StableLogisticRegression(), TRAIN, X_val=VALIDATION, alpha=2.0, n_jobs=1
     ),
     "Onion": lambda: da.onion(TRAIN, k=3, games=4, shadows=4),
+    "QueryScores": lambda: da.score_queries(TRAIN, TRAIN, ["age > 60", "age > 1000"]),
     "Report": lambda: da.report(da.census(60, seed=1), quick=True, progress=False),
+    "Risk": lambda: da.reidentification_risk(TRAIN, TRAIN.select(range(30)), columns=["age", "sex"]),
+    "RiskShapley": lambda: da.reidentification_shapley(TRAIN, TRAIN, columns=["age", "sex"]),
     "Suspects": lambda: da.likely_errors(TRAIN, k=3),
     "Tuning": lambda: da.tune_k(TRAIN, X_val=VALIDATION, candidates=range(1, 9)),
+    "Uniqueness": lambda: da.uniqueness_shapley(PEOPLE, ASKED, weights=np.arange(40) % 3 + 1, coarsen={"age": 10}),
     "Values": lambda: VALUES,
 }
 
@@ -67,9 +79,8 @@ OTHERS = {
 
 # Classes that are to become results.
 NOT_YET = {
-    "AttributeMeans", "AttributeSets", "AttributeTable", "Audit", "CoarseningPlan",     "Disclosure", "Equilibrium", "Groups", "LayeredPlan", "Leakage", "NoisyCounts",
-    "PriceSearch", "Prices", "PrivateValues", "Purchase", "QueryScores", "Risk", "RiskShapley",
-    "Uniqueness",
+    "Audit", "Disclosure", "Equilibrium", "LayeredPlan", "Leakage", "NoisyCounts",
+    "PriceSearch", "Prices", "PrivateValues", "Purchase",
 }  # fmt: skip
 
 PUBLIC = {name: getattr(da, name) for name in da.__all__ if inspect.isclass(getattr(da, name))}

@@ -18,11 +18,11 @@ from datassay import _checks
 from datassay._checkpoint import digest
 from datassay._choices import AttackName
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     DeviceSpace,
     FeatureSpace,
     MatrixSpace,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Progress
@@ -16,7 +17,6 @@ from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.data import prepare
-from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     AnySpace,
     NearestDistances,
     NeighbourGraph,

@@ -325,7 +325,7 @@ def check_applies(method: str, given: dict[str, Any], allowed: set[str]) -> None
 
 def bytes_for_blocks(memory: int | None) -> int:
     """Bytes for blocks of distances, from MiB; what a device has free, or 512 MiB, if nothing was said."""
-    from datassay.neighbors import DEFAULT_MEMORY
+    from datassay._run import DEFAULT_MEMORY
 
     return DEFAULT_MEMORY if memory is None else memory * 2**20
 

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs, prepare
 from datassay.evaluate.figures import draw_curve
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
+from datassay.neighbors import FullRanking, Ranked, Run, as_floats, collect, space_of
 from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
 from datassay.value import Estimator, model_name
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import prepare
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, Run, collect, space_of
+from datassay.neighbors import NearestRanking, Ranked, Run, collect, space_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 

@@ -21,7 +21,7 @@ from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
-from datassay.identity.risk_result import Risk, RiskShapley
+from datassay.identity.results import Risk, RiskShapley
 from datassay.neighbors import Run
 from datassay.results import Parameter
 
@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
 MOST_EXACT_SETS: Final = 2**16
 CHUNK: Final = 16
+FRESH: Final = 64  # sets, after which distances are summed up anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,22 +364,30 @@ def _attack(
     """
     d, n = setting.people.shape
     epsilons = (setting.epsilon1, setting.epsilon2)
+    everything = np.add.accumulate(setting.zeta)[-1]  # sums as the kernels make them: one after another
 
     def task(part: range) -> tuple[Floats, ...]:
         from datassay.identity import risk_kernels
 
         given = setting.arguments(slice(part.start, part.stop))
-        orders = None
         if masks is None:
             one = np.tile(np.arange(d), (permutations, 1))
             orders = np.array(
                 [np.random.default_rng([seed, 2, place]).permuted(one, axis=1) for place in setting.places[part]]
             )
-            scores = np.empty((len(part), permutations, d, 4))
-            risk_kernels.attack_in_orders(*given, orders, *epsilons, scores)
+            known = np.bitwise_or.accumulate(1 << orders, axis=2)
+            unknown = np.subtract.accumulate(np.insert(setting.zeta[orders], 0, everything, axis=2), axis=2)[..., 1:]
+            unknown[..., -1] = 0.0
+            length = d
         else:
-            scores = np.empty((len(part), 1, len(masks), 4))
-            risk_kernels.attack_with_sets(*given, masks, *epsilons, scores[:, 0])
+            orders, known, length = None, masks[None, None], FRESH
+            outside = (masks[:, None] >> np.arange(d)) & 1 == 0
+            unknown = np.add.accumulate(np.where(outside, setting.zeta, 0.0), axis=1)[None, None, :, -1]
+        scores = np.empty((len(part), *known.shape[1:], 4))
+        risk_kernels.attack(
+            *given, known.reshape(len(known), -1), unknown.reshape(len(known), -1), length, *epsilons,
+            scores.reshape(len(part), -1, 4),
+        )  # fmt: skip
         return reduce(Played(scores, orders, masks))
 
     with Bar(run.progress, n, "people") as report:

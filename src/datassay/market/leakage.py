@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Attacker
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
 from datassay.market.disclosure import Disclosure
-from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import Fact, FrameKind, as_facts, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from datassay import _checks
 from datassay._choices import Neighbours, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     FullRanking,
     Ranked,
     Run,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Bar
 from datassay.data import fit_encoder, load_dataset
 from datassay.market import (
@@ -25,7 +26,7 @@ from datassay.market import (
     knn_utility,
     search_equilibrium,
 )
-from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.neighbors import Run
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.value import knn_shapley
 

@@ -21,6 +21,10 @@ RED: Final = "#cc3311"
 SILVER: Final = "#bbbbbb"
 GREY: Final = "#888888"
 PALE: Final = "#dddddd"
+PALETTE: Final = (
+    BLUE, "#ee6677", GREEN, "#ccbb44", "#66ccee", PURPLE, ORANGE, "#009988", "#882255",
+)  # fmt: skip
+"""Colours for up to nine things drawn side by side."""
 
 
 def axes_on(ax: "Axes | None", width: float, height: float) -> "Axes":

@@ -44,23 +44,14 @@ def value_of(id: object, ids: NDArray[np.generic], values: NDArray[np.float64]) 
 
 
 LOADERS: Mapping[str, tuple[str, str]] = {
-    "attribute means": ("datassay.identity.result", "load_attribute_means"),
-    "attribute sets": ("datassay.identity.result", "load_attribute_sets"),
-    "attribute table": ("datassay.identity.result", "load_attribute_table"),
-    "coarsening plan": ("datassay.identity.coarsening", "load_coarsening_plan"),
     "disclosure": ("datassay.market.disclosure", "load_disclosure"),
     "equilibrium": ("datassay.market.equilibrium", "load_equilibrium"),
-    "groups": ("datassay.identity.result", "load_groups"),
     "leakage": ("datassay.market.leakage", "load_leakage"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
     "price search": ("datassay.market.pricing", "load_price_search"),
     "prices": ("datassay.market.pricing", "load_prices"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
     "purchase": ("datassay.market.pricing", "load_purchase"),
-    "query scores": ("datassay.identity.queries", "load_query_scores"),
-    "risk": ("datassay.identity.risk_result", "load_risk"),
-    "risk shapley": ("datassay.identity.risk_result", "load_risk_shapley"),
-    "uniqueness": ("datassay.identity.result", "load_uniqueness"),
 }
 
 

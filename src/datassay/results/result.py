@@ -41,7 +41,13 @@ class Result(Framed):
     """
 
     COLUMNS: ClassVar[Mapping[str, str]] = {}
-    """Columns of files and frames, and the attribute that each of them holds; those that are None are left out."""
+    """Columns of files and frames, and the attribute that each of them holds; those that are None are left out.
+
+    A column with a star in its name stands for several: the columns of a matrix, one for each name in ``columns``.
+    """
+
+    ASIDE: ClassVar[tuple[str, ...]] = ()
+    """Fields that become columns in a way of their own: ``_columns`` adds them, and ``_fields`` reads them back."""
 
     # Not annotated, so that they are no fields here: a kind declares those that it has, in an order of its own.
     parameters = cast(Mapping[str, Parameter], FrozenMapping({}))
@@ -54,14 +60,13 @@ class Result(Framed):
             value = getattr(self, one.name)
             given_as_list = one.name in inside and isinstance(value, list | tuple)
             object.__setattr__(self, one.name, _frozen(np.array(value) if given_as_list else value))
-        columns = self._declared()
-        for column, array in columns.items():
-            if np.ndim(array) != 1 or len(array) != len(self):
-                name = self.COLUMNS[column]
+        for column, name in self.COLUMNS.items():
+            array = getattr(self, name)
+            if array is not None and (np.ndim(array) != 1 + ("*" in column) or len(array) != len(self)):
                 raise InputError(f"{name} must hold one entry for each of the {len(self)} {self._who()}")
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({one.name: state[one.name] for one in fields(self)})  # without what was only cached
         Result.__post_init__(self)  # arrays come back from a copy writeable
 
     def __eq__(self, other: object) -> bool:
@@ -93,7 +98,12 @@ class Result(Framed):
 
     def _declared(self) -> Columns:
         found = {column: getattr(self, name) for column, name in self.COLUMNS.items()}
-        return {column: array for column, array in found.items() if array is not None}
+        found = {column: array for column, array in found.items() if array is not None}
+        starred = [column for column in found if "*" in column]
+        matrices = {column: found.pop(column) for column in starred}
+        for j, name in enumerate(getattr(self, "columns") if starred else ()):  # noqa: B009  # a field of some kinds
+            found |= {column.replace("*", name): matrix[:, j] for column, matrix in matrices.items()}
+        return found
 
     def _columns(self) -> Columns:
         """Columns of the file and the frame: those declared; a class with more of them adds its own."""
@@ -101,7 +111,7 @@ class Result(Framed):
 
     def _header(self) -> dict[str, object]:
         """Everything that is no column, as plain as JSON is."""
-        inside = set(self.COLUMNS.values())
+        inside = {*self.COLUMNS.values(), *self.ASIDE}
         rest = {one.name: _to_plain(getattr(self, one.name)) for one in self._answer() if one.name not in inside}
         return {"kind": self._kind(), **rest}
 
@@ -111,8 +121,8 @@ class Result(Framed):
         hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed, whatever its instances do
         places = {name: column for column, name in cls.COLUMNS.items()}
         found = {}
-        for one in cls._answer():
-            column = columns.get(places.get(one.name, ""))
+        for one in (one for one in cls._answer() if one.name not in cls.ASIDE):
+            column = _column(places.get(one.name, ""), header, columns)
             if column is not None:
                 found[one.name] = _from_plain(column, hints[one.name])
             elif one.name in header:
@@ -225,6 +235,14 @@ def load_result(path: str | os.PathLike[str]) -> Result:
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
+
+
+def _column(place: str, header: Mapping[str, Any], columns: Columns) -> NDArray[Any] | None:
+    """The column of this name, or with a star in it the matrix whose columns have the names of the header."""
+    if "*" not in place:
+        return columns.get(place)
+    parts = [columns.get(place.replace("*", name)) for name in header["columns"]]
+    return np.column_stack([part for part in parts if part is not None]) if parts and parts[0] is not None else None
 
 
 def _is_optional(hint: Any) -> bool:

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility
 from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
+from datassay.neighbors import FullRanking, NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
+from datassay.neighbors import Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
 from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game

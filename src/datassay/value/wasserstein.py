@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Variant
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
+from datassay.neighbors import NearestRanking, Ranked, accumulate, collect
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
