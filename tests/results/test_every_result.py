@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import datassay as da
 from datassay.results import Result
@@ -149,3 +150,13 @@ def test_every_result_says_how_it_was_made_and_shows_itself(name):
     assert isinstance(one.notes, tuple)
     assert all(f"Note: {note}" in one.summary() for note in one.notes)
     assert one._repr_html_().startswith("<p>")
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if hasattr(PUBLIC[name], "plot")])
+def test_several_results_share_axes_and_are_told_apart_by_the_legend(name):
+    axes = Figure().add_subplot()
+    for label in ("one", "other"):
+        assert example(name).plot(ax=axes, label=label) is axes
+    named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
+    assert "one" in named
+    assert "other" in named
