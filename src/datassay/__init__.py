@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         search_equilibrium,
         search_prices,
     )
-    from datassay.neighbors import NeighbourGraph, nearest_neighbours
+    from datassay.neighbors import NeighbourGraph, Neighbours, nearest_neighbours
     from datassay.privacy import (
         Audit,
         BudgetExceededError,
@@ -146,7 +146,7 @@ _ROOMS = {
         "Disclosure Equilibrium Leakage PriceSearch Prices Purchase disclosure_game disclosure_leakage price "
         "search_equilibrium search_prices"
     ),
-    "neighbors": "NeighbourGraph nearest_neighbours",
+    "neighbors": "NeighbourGraph Neighbours nearest_neighbours",
     "privacy": (
         "Audit BudgetExceededError Guarantee LayeredPlan Ledger LowUtilityWarning NoisyCounts PrivateValues audit "
         "plan_private_layered private_knn_shapley private_layered_shapley private_tknn_shapley"
@@ -191,6 +191,7 @@ __all__ = [
     "LowUtilityWarning",
     "MissingDependencyError",
     "NeighbourGraph",
+    "Neighbours",
     "NoisyCounts",
     "Onion",
     "PriceSearch",

@@ -19,8 +19,8 @@ from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay._work import Bar, Progress
-from datassay.data import Inputs, prepare
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
+from datassay.data import Inputs
+from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
 from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import Estimator
 
@@ -113,7 +113,7 @@ def removal_curve(
     y_test: object | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "lowest",
     fractions: Sequence[float] | None = None,
@@ -150,7 +150,7 @@ def addition_curve(
     y_test: object | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "highest",
     fractions: Sequence[float] | None = None,
@@ -197,9 +197,10 @@ def _curve(
     n_random = _checks.integer("n_random", n_random, at_least=1)
     rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
     _checks.choice("first", first, ("lowest", "highest"))
-    if X_test is None:
+    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
         raise UsageError("X_test must be given: a test set that played no part in the values")
-    inputs = prepare(X, y, X_test, y_test)
+    near = neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
+    inputs = near.inputs
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
     shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in fractions])
@@ -217,7 +218,7 @@ def _curve(
     arrives, leaves = (always, reached) if kind == "removal" else (reached, never)
     n_classes = len(inputs.classes)
     if model is None:
-        predicted = _knn_predictions(inputs, arrives, leaves, len(counts), k, metric, run)
+        predicted = _knn_predictions(near, arrives, leaves, len(counts), k, run)
     else:
         predicted = _model_predictions(inputs, arrives, leaves, len(counts), model, run)
     found = {name: np.empty(predicted.shape[:2]) for name in METRICS}
@@ -265,16 +266,14 @@ def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
 
 
 def _knn_predictions(
-    inputs: Inputs,
+    near: Neighbours,
     arrives: NDArray[np.int64],
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    metric: str,
     run: Run,
 ) -> NDArray[np.int64]:
-    space = space_of(inputs, metric, held_out="y_test")
-    codes, classes = inputs.codes, len(inputs.classes)
+    codes, classes = near.inputs.codes, len(near.inputs.classes)
 
     def compute(block: Ranked) -> tuple[NDArray[np.int64]]:
         from datassay.evaluate import kernels
@@ -283,7 +282,7 @@ def _knn_predictions(
         kernels.write_predictions(block.order, codes, arrives, leaves, k, classes, found)
         return (np.moveaxis(found, 2, 0),)
 
-    (predicted,) = collect(space, FullRanking(), compute, run)
+    (predicted,) = near.collect(FullRanking(), compute, run)
     return np.ascontiguousarray(np.moveaxis(predicted, 0, 2))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
+from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, NearestRanking, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
@@ -58,7 +58,7 @@ def waka(
     k: int = 5,
     variant: Variant = "signed",
     tau: float = 0.5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
@@ -116,7 +116,7 @@ def waka(
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("waka", told).run)
+    total = game.keeping("waka", told).accumulate(NearestRanking(len(chances)), add)
     notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
     return game.result(game.mean(total), "waka", told, notes, error)
 
@@ -125,7 +125,7 @@ def self_waka(
     X: object,
     y: object = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     tolerance: float | None = None,
     ids: object | None = None,
@@ -150,7 +150,7 @@ def self_waka(
     k = _checks.integer("k", k, at_least=1)
     game = make_game(
         X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, client=client,
-        checkpoint=checkpoint, device=device,
+        checkpoint=checkpoint, device=device, among=True,
     )  # fmt: skip
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     codes = game.inputs.codes
@@ -162,8 +162,7 @@ def self_waka(
 
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
-    run = game.keeping("self_waka", told).run
-    (values,) = collect(game.space, NearestRanking(max(1, len(chances) - 1)), compute, run)
+    (values,) = game.keeping("self_waka", told).collect(NearestRanking(max(1, len(chances) - 1)), compute)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
@@ -173,7 +172,7 @@ def waka_influence(
     y: object = None,
     removed: Sequence[int] | NDArray[np.generic] = (),
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     exact: bool = True,
     tolerance: float | None = None,
@@ -195,7 +194,9 @@ def waka_influence(
     [0.1875, -0.125, -0.0625]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    game = make_game(
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, among=True
+    )
     n = game.space.n_train
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
@@ -217,7 +218,7 @@ def waka_influence(
 
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
-    (values,) = collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), compute, game.run)
+    (values,) = game.collect(NearestRanking(min(n - 1, max(1, wanted - 1))), compute)
     return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
 
 
