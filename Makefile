@@ -14,7 +14,7 @@ help:
 	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
 	@echo "make test     linter, formatter, type checker and tests"
 	@echo "make docs     build the documentation and check its links"
-	@echo "make bench    time datassay against its peers on the same arrays"
+	@echo "make bench    time datassay against its peers on the same arrays, and put the figures into the pages"
 	@echo "make bench-gpu    the same on a graphics card, against plain torch"
 	@echo "make format   rewrite the code in the house style"
 	@echo "make clean    remove the environments and every cache"
@@ -78,12 +78,12 @@ docs: $(DOCS)
 	@echo "The documentation is in docs/_build/html/index.html"
 
 bench: $(READY)
-	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)
+	PYTHON=$(PYTHON) $(BIN)/python bench/run.py $(SUITES)  # SUITES="values models": these alone
 
 bench-gpu: $(READY)
 	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu]'
 	$(BIN)/python bench/run.py bench_gpu
 
 clean:
-	rm -rf $(VENV) docs/_build docs/methods docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

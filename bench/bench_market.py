@@ -1,12 +1,11 @@
 """The disclosure game: a bandit's steps against a new scikit-learn evaluation at each of them."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 
 import datassay as da
-from common import Row, stopwatch
+from common import Report, stopwatch
 from datassay.privacy import NoisyRecords
 
 STEPS, K = 100_000, 67  # k as in the thesis
@@ -29,14 +28,8 @@ def anew(game: da.Disclosure, X_val: np.ndarray, y_val: np.ndarray) -> float:
     return float(votes[np.arange(len(y_val)), np.searchsorted(fitted.classes_, y_val)].mean())
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     rng = np.random.default_rng(0)
     (X, y), (X_val, y_val) = embeddings(8000, 1024, rng), embeddings(1000, 1024, rng)
 
@@ -45,44 +38,41 @@ def run(peers: Path) -> list[Row]:
             X, y, X_val, y_val, "ucb", 1.0, 50, 1.0, k=K, max_queries=steps, seed=0, diagnostics=False, **how
         )
 
-    print(f"disclosure game, {len(X):,} × {X.shape[1]:,}, {len(X_val):,} validation points, k = {K}, {STEPS:,} steps:")
     play(10)
     start = time.perf_counter()
     game = play(STEPS)
     each = (time.perf_counter() - start) / STEPS
     theirs = stopwatch(lambda: anew(game, X_val, y_val), 3)
     assert game.n_queries == STEPS
-    report(Row("  scikit-learn, one evaluation (brute, both cores)", theirs * 1e3, "ms"))
-    report(Row("  datassay, one step, noise and choice included", each * 1e3, "ms"))
-    report(Row("  scikit-learn / datassay, a step", theirs / each, "×", 200))
+    what = f"disclosure game, {len(X):,} × {X.shape[1]:,}, {len(X_val):,} points: scikit-learn, one evaluation"
+    report("evaluation", what, theirs * 1e3, "ms")
+    report("step", "  datassay, one step, noise and choice included", each * 1e3, "ms")
+    report("step_ratio", "  scikit-learn / datassay, a step", theirs / each, "×", 200)
     report(
-        Row(
-            "  largest difference of the two utilities at the end",
-            abs(anew(game, X_val, y_val) - game.utility),
-            "",
-            1e-9,
-            False,
-        )
+        "apart_at_end",
+        "  largest difference of the two utilities at the end",
+        abs(anew(game, X_val, y_val) - game.utility),
+        "",
+        1e-9,
+        False,
     )
     early = play(12_000)
-    report(Row("  and after 12,000 steps", abs(anew(early, X_val, y_val) - early.utility), "", 1e-9, False))
+    report("apart_early", "  and after 12,000 steps", abs(anew(early, X_val, y_val) - early.utility), "", 1e-9, False)
     mechanism = NoisyRecords(np.full(1024, -1.0), np.full(1024, 1.0), 1.0)
     unit = mechanism.to_unit(X[:64])
     report(
-        Row(
-            "  a noisy copy for real (OpenDP, one thread)",
-            stopwatch(lambda: mechanism.release(unit), 2) / 64 * 1e3,
-            "ms",
-        )
+        "noisy_copy",
+        "  a noisy copy for real (OpenDP, one thread)",
+        stopwatch(lambda: mechanism.release(unit), 2) / 64 * 1e3,
+        "ms",
     )
     (X, y), (X_val, y_val) = embeddings(1400, 384, rng), embeddings(300, 384, rng)
     play(10)
     seconds = stopwatch(
         lambda: da.disclosure_game(X, y, X_val, y_val, "ucb", 1.0, 200, 1.0, k=9, seed=0, diagnostics=False), 1
     )
-    report(Row("a million steps, 1,400 × 384, 300 validation points, k = 9", seconds / 0.28, "s"))
+    report("million_steps_seconds", "a million steps, 1,400 × 384, 300 validation points, k = 9", seconds / 0.28, "s")
     worth = rng.gamma(2.0, size=500) / 500
     price = da.price(worth, 2.0, 250.0)
-    report(Row("cheapest cover, 500 records", stopwatch(lambda: price.buy(share=0.8), 3) * 1e3, "ms"))
-    report(Row("  proven optimal (1: yes)", float(price.buy(share=0.8).proven), "", 1.0))
-    return rows
+    report("cover", "cheapest cover, 500 records", stopwatch(lambda: price.buy(share=0.8), 3) * 1e3, "ms")
+    report("cover_proven", "  proven optimal (1: yes)", float(price.buy(share=0.8).proven), "", 1.0)

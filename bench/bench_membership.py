@@ -2,12 +2,11 @@
 
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 
 import datassay as da
-from common import Row, stopwatch
+from common import Report, stopwatch
 from datassay.data import prepare
 from datassay.neighbors import NearestRanking, Run, collect, make_space
 from datassay.value import rank_chances
@@ -47,14 +46,8 @@ def adult() -> da.Table:
     return da.census(48_842, seed=0)
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     table = adult()
     name = table.name
     X = np.asarray(prepare(table, None).points)
@@ -64,8 +57,13 @@ def run(peers: Path) -> list[Row]:
     space = make_space(X, None, "euclidean")
     limit = len(rank_chances(K, len(X), 1e-12)[0]) - 1
     search = stopwatch(lambda: collect(space, NearestRanking(limit), lambda block: (), Run(None, 2**29, None)), 1)
-    report(Row(f"self-WaKA of all {len(X):,} records of {name}, {X.shape[1]} features, to 1e-12", seconds, "s"))
-    report(Row("  share of it spent in the neighbour search", search / seconds, ""))
+    report(
+        "self_waka_seconds",
+        f"self-WaKA of all {len(X):,} records of {name}, {X.shape[1]} features, to 1e-12",
+        seconds,
+        "s",
+    )
+    report("search_share", "  share of it spent in the neighbour search", search / seconds, "")
 
     n = 10_000
     rng = np.random.default_rng(0)
@@ -75,14 +73,18 @@ def run(peers: Path) -> list[Row]:
     few = 2
     theirs, members = refitted_lira(X, y, range(few))
     peer = (time.perf_counter() - start) / few * GAMES
-    print(f"{GAMES} games on {n:,} records of {name}, all of them targets, k = {K}:")
-    report(Row(f"  LiRA, {SHADOWS} refitted scikit-learn models ({few} games, scaled)", peer, "s"))
+    what = f"{GAMES} games, {n:,} records of {name}, k = {K}: LiRA refitted ({few} games, scaled)"
+    report("refitted_seconds", what, peer, "s")
     same = da.membership_attack(X, y, "lira", k=K, games=few, targets=None)
     assert (same.members == members).all(), "the games are not the same"
-    report(Row("  AUC of refitted LiRA, in these games", da.Attack(theirs, same.ids, members, "refitted").auc, ""))
-    report(Row("  AUC of datassay's LiRA, in the same games", same.auc, ""))
+    report(
+        "refitted_auc",
+        "  AUC of refitted LiRA, in these games",
+        da.Attack(theirs, same.ids, members, "refitted").auc,
+        "",
+    )
+    report("lira_auc", "  AUC of datassay's LiRA, in the same games", same.auc, "")
     for method, wanted in (("t-waka", 100), ("lira", 20)):
         ours = stopwatch(lambda: da.membership_attack(X, y, method, k=K, games=GAMES, targets=None), repeats=1)  # noqa: B023
-        report(Row(f"  datassay, {method}", ours, "s"))
-        report(Row(f"  refitted LiRA / datassay's {method}", peer / ours, "×", wanted))
-    return rows
+        report(f"{method.replace('-', '_')}_seconds", f"  datassay, {method}", ours, "s")
+        report(f"{method.replace('-', '_')}_ratio", f"  refitted LiRA / datassay's {method}", peer / ours, "×", wanted)

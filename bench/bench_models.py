@@ -3,7 +3,6 @@
 import math
 import time
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import datassay as da
 from bench_values import gaussian
-from common import Row, ask_peer
+from common import Report, ask_peer
 from datassay.value.coalitions import Task, make_model_game
 from datassay.value.estimate import Estimate
 from datassay.value.semivalues import orders_of
@@ -68,13 +67,13 @@ def agree(values: Estimate, theirs: np.ndarray) -> tuple[float, float]:
 
 
 def race(
-    peers: Path, name: str, model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray, fasts: tuple[bool, ...]
+    name: str, model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray, fasts: tuple[bool, ...]
 ) -> tuple[tuple[float, np.ndarray], list[tuple[float, Estimate]]]:
     """Seconds and values of pyDVL, and ours for each way to fit: in turns, the best of two for everyone."""
     given = dict(zip(("X", "y", "X_val", "y_val"), data, strict=True)) | {"orders": orders}
     rounds = [
         (
-            ask_peer(peers, name, given, rtol=RTOL, n_jobs=JOBS),
+            ask_peer(name, given, rtol=RTOL, n_jobs=JOBS),
             *(ours(model, data, orders, fast) for fast in fasts),
         )
         for _ in range(2)
@@ -83,36 +82,37 @@ def race(
     return theirs, found
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """All measurements of this suite, printed as they come."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        rows.append(row)
-        print(row, flush=True)
-
     n, draws = 200, 30
     data = gaussian(n, 200, 10)
     orders = np.array([orders_of(n, "plain", 0, draw)[0] for draw in range(draws)])
 
     logistic = LogisticRegression()
-    (theirs, their_values), found = race(peers, "pydvl_shapley_logistic", logistic, data, orders, (True, False))
-    report(Row(f"data_shapley, logistic regression, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
-    report(Row("  pyDVL, wall time per fit", 1000 * theirs / found[-1][1].fits, "ms"))
-    for solver, target, (seconds, values) in zip(("our", "scikit-learn's"), (3, None), found, strict=True):
+    (theirs, their_values), found = race("pydvl_shapley_logistic", logistic, data, orders, (True, False))
+    report(
+        "pydvl_logistic_seconds",
+        f"data_shapley, logistic regression, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs",
+        theirs,
+        "s",
+    )
+    report("pydvl_logistic_fit", "  pyDVL, wall time per fit", 1000 * theirs / found[-1][1].fits, "ms")
+    solvers = (("our", "our", 3), ("sklearn", "scikit-learn's", None))
+    for (key, solver, target), (seconds, values) in zip(solvers, found, strict=True):
         apart, alike = agree(values, their_values)
-        report(Row(f"  datassay, {solver} solver", seconds, "s"))
-        report(Row("    wall time per fit", 1000 * seconds / values.fits, "ms"))
-        report(Row("    pyDVL / datassay", theirs / seconds, "×", target))
-        report(Row("    largest difference in value, in standard errors", apart, "σ", 3, False))
-        report(Row("    correlation of the values", alike, "", 0.99))
+        report(f"logistic_{key}_seconds", f"  datassay, {solver} solver", seconds, "s")
+        report(f"logistic_{key}_fit", "    wall time per fit", 1000 * seconds / values.fits, "ms")
+        report(f"logistic_{key}_ratio", "    pyDVL / datassay", theirs / seconds, "×", target)
+        report(f"logistic_{key}_apart", "    largest difference in value, in standard errors", apart, "σ", 3, False)
+        report(f"logistic_{key}_correlation", "    correlation of the values", alike, "", 0.99)
 
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    (theirs, their_values), [(seconds, values)] = race(peers, "pydvl_shapley_tree", tree, data, orders, (False,))
+    (theirs, their_values), [(seconds, values)] = race("pydvl_shapley_tree", tree, data, orders, (False,))
     np.testing.assert_allclose(values.values, their_values, atol=1e-9)
-    report(Row(f"data_shapley, decision tree, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"))
-    report(Row("  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms"))
-    report(Row("  datassay, same values", seconds, "s"))
-    report(Row("    wall time per fit", 1000 * seconds / values.fits, "ms"))
-    report(Row("    pyDVL / datassay", theirs / seconds, "×"))
-    return rows
+    report(
+        "pydvl_tree_seconds", f"data_shapley, decision tree, {n} × 10, {draws} orders: pyDVL 0.10, 2 jobs", theirs, "s"
+    )
+    report("pydvl_tree_fit", "  pyDVL, wall time per fit", 1000 * theirs / values.fits, "ms")
+    report("tree_seconds", "  datassay, same values", seconds, "s")
+    report("tree_fit", "    wall time per fit", 1000 * seconds / values.fits, "ms")
+    report("tree_ratio", "    pyDVL / datassay", theirs / seconds, "×")

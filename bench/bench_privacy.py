@@ -1,11 +1,10 @@
 """Private values: what privacy costs in time, on top of the same values without it."""
 
 import time
-from pathlib import Path
 
 import datassay as da
 from bench_values import gaussian
-from common import Row
+from common import Report
 
 
 def alternate(calls: dict[str, object], repeats: int) -> dict[str, float]:
@@ -21,14 +20,8 @@ def alternate(calls: dict[str, object], repeats: int) -> dict[str, float]:
     return best
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     data = gaussian(1_000_000, 1_000, 10)
     promise = {"epsilon": 1.0, "delta": 1e-7}
     seconds = alternate(
@@ -39,7 +32,13 @@ def run(peers: Path) -> list[Row]:
         },
         repeats=4,
     )
-    report(Row("tknn_shapley, 1,000,000 × 1,000 × 10, float64", seconds["open"], "s"))
-    report(Row("  private_tknn_shapley: time / open values'", seconds["private"] / seconds["open"], "×", 1.3, False))
-    report(Row("  the same, sampling 1%", seconds["sampled"] / seconds["open"], "×", 1.3, False))
-    return rows
+    report("open_seconds", "tknn_shapley, 1,000,000 × 1,000 × 10, float64", seconds["open"], "s")
+    report(
+        "private_ratio",
+        "  private_tknn_shapley: time / open values'",
+        seconds["private"] / seconds["open"],
+        "×",
+        1.3,
+        False,
+    )
+    report("sampled_ratio", "  the same, sampling 1%", seconds["sampled"] / seconds["open"], "×", 1.3, False)

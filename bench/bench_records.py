@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common import Row
+from common import Report
 
 FEATURES, POINTS, FILES, GROUP = 16, 200, 20, 250_000
 LIMIT = 2048  # MiB
@@ -72,14 +72,8 @@ def write(folder: Path, n: int) -> float:
     return float(size)
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Write, time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     n = int(os.environ.get("DATASSAY_BENCH_RECORDS", "50000000"))
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if free < 2 * 68 * n:
@@ -87,8 +81,8 @@ def run(peers: Path) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         size = write(Path(folder), n)
-        report(Row(f"{n:,} × {FEATURES} float32 written as {FILES} Parquet files", size / 2**30, "GiB"))
-        report(Row("  time to write them", time.perf_counter() - start, "s"))
+        report("written_size", f"{n:,} × {FEATURES} float32 written as {FILES} Parquet files", size / 2**30, "GiB")
+        report("written_seconds", "  time to write them", time.perf_counter() - start, "s")
         code = CALL.format(points=POINTS, features=FEATURES)
         for call, what in (
             ("open_records", "opened, their labels read"),
@@ -100,11 +94,10 @@ def run(peers: Path) -> list[Row]:
                 [sys.executable, "-c", code, folder, call], capture_output=True, text=True, check=True
             )
             found = json.loads(asked.stdout)
-            report(Row(what, found["opened" if call == "open_records" else "seconds"], "s"))
+            report(f"{call}_seconds", what, found["opened" if call == "open_records" else "seconds"], "s")
             limit = None if call in ("open_records", "knn_shapley") else float(LIMIT)
-            report(Row("  peak resident memory", found["peak"], "MiB", limit, at_least=False))
+            report(f"{call}_peak", "  peak resident memory", found["peak"], "MiB", limit, at_least=False)
             if "valued" in found:
-                report(Row("  processor time, all threads", found["worked"], "s"))
-                report(Row("  pairs per second", n * POINTS / found["seconds"], "/s"))
-                report(Row("  records with a value other than 0", found["valued"], ""))
-    return rows
+                report(f"{call}_worked", "  processor time, all threads", found["worked"], "s")
+                report(f"{call}_rate", "  pairs per second", n * POINTS / found["seconds"], "/s")
+                report(f"{call}_valued", "  records with a value other than 0", found["valued"], "")

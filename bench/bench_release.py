@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import datassay as da
-from common import Row, environment, stopwatch
+from common import Report, environment, stopwatch
 from datassay.identity.risk import fit_gower
 
 HERE = Path(__file__).resolve().parent
@@ -21,7 +21,7 @@ PEOPLE, ORDERS = 1000, 50
 def adult() -> da.Table:
     """10,977 people of Adult with 13 attributes as in the thesis, or a simulated census of that size."""
     if os.environ.get("DATASSAY_DATA"):
-        from datassay.evaluate.release_reproductions import release_tables
+        from datassay.reproduce.release import release_tables
 
         return release_tables("release-adult")[0]
     return da.census(10_977)
@@ -90,32 +90,33 @@ def ask(python: Path, script: str, *arguments: str) -> dict[str, float]:
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     table = adult()
     people = np.arange(len(table))[:PEOPLE]
     ids = table.ids[people]
-    print(f"{PEOPLE:,} people × {ORDERS} orders of {table.name}, {len(table):,} records:")
     da.reidentification_risk(table, table, people=ids[:20].tolist(), permutations=2)
     risk = stopwatch(lambda: da.reidentification_risk(table, table, people=ids, permutations=ORDERS), 1)
     shapley = stopwatch(lambda: da.reidentification_shapley(table, table, people=ids, permutations=ORDERS), 1)
     d = len([name for name in table.columns if name not in table.carried])
     each, _ = ball_tree_seconds(table, 5, 3)
     peer = each * PEOPLE * ORDERS * d
-    report(Row("  BallTree queries, trees made beforehand (5 people × 3 orders, scaled)", peer, "s"))
-    for what, ours in (("risk", risk), ("Shapley values", shapley)):
-        report(Row(f"  datassay, {what}", ours, "s"))
-        report(Row(f"  BallTree / datassay, {what}", peer / ours, "×", 50))
+    what = f"{PEOPLE:,} people × {ORDERS} orders, {len(table):,} records of {table.name}: BallTree, 15 orders scaled"
+    report("ball_tree_seconds", what, peer, "s")
+    for key, what, ours in (("risk", "risk", risk), ("shapley", "Shapley values", shapley)):
+        report(f"{key}_seconds", f"  datassay, {what}", ours, "s")
+        report(f"{key}_ratio", f"  BallTree / datassay, {what}", peer / ours, "×", 50)
     large = da.census(48_842)
     if os.environ.get("DATASSAY_DATA"):
         large = da.load_dataset("adult", label="income", ignore=["fnlwgt", "education", "split"])
-    report(Row("mondrian, k = 8, 48,842 × 13", stopwatch(lambda: da.release.mondrian(large, 8), 3), "s", 3.0, False))
+    report(
+        "mondrian_seconds",
+        "mondrian, k = 8, 48,842 × 13",
+        stopwatch(lambda: da.release.mondrian(large, 8), 3),
+        "s",
+        3.0,
+        False,
+    )
     with tempfile.TemporaryDirectory() as folder:
         held = da.census(3000, seed=1).set_aside(["capital"])
         held = held.set_aside(["label_error"]) if "label_error" not in held.carried else held
@@ -135,14 +136,13 @@ def run(peers: Path) -> list[Row]:
             diverse = da.release.mondrian(train, k, sensitive="income", l=2, t=0.3)
             plain, strict = save(released.table, f"k{k}.csv"), save(diverse.table, f"d{k}.csv")
             said = ask(canon, "canon.py", plain, strict, "income")
-            report(Row(f"pycanon: k of mondrian(k={k})", said["k"], "", float(k)))
-            report(Row(f"pycanon: k of mondrian(k={k}, l=2, t=0.3)", said["k_diverse"], "", float(k)))
-            report(Row("  its l", said["l"], "", 2.0))
-            report(Row("  its t", said["t"], "", 0.3, False))
+            report(f"k_{k}", f"pycanon: k of mondrian(k={k})", said["k"], "", float(k))
+            report(f"k_diverse_{k}", f"pycanon: k of mondrian(k={k}, l=2, t=0.3)", said["k_diverse"], "", float(k))
+            report(f"l_diverse_{k}", "  its l", said["l"], "", 2.0)
+            report(f"t_diverse_{k}", "  its t", said["t"], "", 0.3, False)
             ours.append(da.reidentification_risk(train, released, people=300, permutations=20).mean())
             theirs.append(ask(anonymeter, "single_out.py", original, plain, outside)["risk"])
-            report(Row(f"k = {k}: anonymeter's singling-out risk (multivariate)", theirs[-1], ""))
-            report(Row(f"k = {k}: mean re-identification risk", ours[-1], ""))
+            report(f"anonymeter_{k}", f"k = {k}: anonymeter's singling-out risk (multivariate)", theirs[-1], "")
+            report(f"risk_{k}", f"k = {k}: mean re-identification risk", ours[-1], "")
     falls = all(a >= b for values in (ours, theirs) for a, b in pairwise(values))
-    report(Row("both rank k = 2, 8, 32 from more to less risk (1: yes)", float(falls), "", 1.0))
-    return rows
+    report("same_order", "both rank k = 2, 8, 32 from more to less risk (1: yes)", float(falls), "", 1.0)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import asdict, astuple
 from pathlib import Path
 
@@ -20,10 +19,8 @@ import pyarrow.parquet as pq
 
 import datassay as da
 import sizing
-from common import Row, stopwatch
+from common import Report, stopwatch
 from sizing import GIB, METHODS, MILLION, Job
-
-Report = Callable[[Row], None]
 
 MEMORY = GIB
 CORES = len(os.sched_getaffinity(0))
@@ -134,8 +131,8 @@ def on_cluster(costs: dict[str, sizing.Cost], report: Report) -> None:
             sizing.copies_in_turn(2) * array.nbytes / stopwatch(scatter, 3),
             16 * 2 * MILLION * 8 / stopwatch(answers, 3),
         )
-        report(Row("Dask, two processes on this machine: copies of features, bytes per second", net.copy, "/s"))
-        report(Row("  answers fetched and added up, bytes per second", net.back, "/s"))
+        report("copy_rate", "Dask, two processes on this machine: copies of features, bytes per second", net.copy, "/s")
+        report("back_rate", "  answers fetched and added up, bytes per second", net.back, "/s")
         efficiency = 1.0
         for at, size in enumerate(ON_CLUSTER):
             job = job_of("knn_shapley", size)
@@ -147,49 +144,43 @@ def on_cluster(costs: dict[str, sizing.Cost], report: Report) -> None:
             if at == 0:
                 work = expected - sizing.cluster_seconds(job, cost, 2, MEMORY, net, np.inf, apart=False)
                 efficiency = work / (found - expected + work)
-                report(Row("  share of the workers' time that was of use", efficiency, ""))
+                report("workers_efficiency", "  share of the workers' time that was of use", efficiency)
             else:
-                compare(f"knn_shapley, {job.n:,} × {job.m} × {job.d}, two workers", expected, found, "s", report)
-            what = f"knn_shapley, {job.n:,} × {job.m} × {job.d}, two workers: sent"
-            compare(what, sizing.transferred_bytes(job, 2), moved, "bytes", report)
+                compare("workers", job, "two workers", expected, found, "s", report)
+            compare("sent", job, "two workers: sent", sizing.transferred_bytes(job, 2), moved, "bytes", report)
 
 
-def compare(what: str, predicted: float, found: float, unit: str, report: Report) -> None:
-    report(Row(what, found, unit))
+def compare(where: str, job: Job, what: str, predicted: float, found: float, unit: str, report: Report) -> None:
+    name = f"{where}_{job.method}_{job.n}_{job.m}_{job.d}"
+    report(name, f"{job.method}, {job.n:,} × {job.m:,} × {job.d}, {what}", found, unit)
     ratio = predicted / found
-    report(Row("  predicted / measured", ratio, "×"))
-    report(Row("    which is off by a factor of", max(ratio, 1 / ratio), "×", OFF, at_least=False))
+    report(f"{name}_predicted", "  predicted / measured", ratio, "×")
+    report(f"{name}_off", "    which is off by a factor of", max(ratio, 1 / ratio), "×", OFF, at_least=False)
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Measure, predict, measure what was predicted."""
-    rows: list[Row] = []
 
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
-    def tell(what: str, cost: sizing.Cost) -> None:
+    def tell(where: str, what: str, cost: sizing.Cost) -> None:
         for name, value in asdict(cost).items():
-            report(Row(f"{what}: {name}", value, "ns"))
+            report(f"{where}_{name}", f"{what}: {name.replace('_', ' ')}", value, "ns")
 
     costs = {method: measure(method) for method in METHODS}
     for method, cost in costs.items():
-        tell(method, cost)
+        tell(method, method, cost)
     for method, cost in costs.items():
         for size in CHECKED:
             job = job_of(method, size)
             memory = MEMORY if job.n < 16 * MILLION else 8 * GIB
             found = timed(job, 2, memory=memory)
-            what = f"{method}, {job.n:,} × {job.m} × {job.d}, one core"
-            compare(what, sizing.seconds(job, cost, 1, memory), found, "s", report)
+            compare("core", job, "one core", sizing.seconds(job, cost, 1, memory), found, "s", report)
     job = Job("knn_shapley", MILLION, 1000)
     both = timed(job, 2, n_jobs=CORES)
     efficiency = sizing.seconds(job, costs["knn_shapley"], CORES, MEMORY) / both
-    report(Row(f"knn_shapley, {CORES} cores: share of their time that was of use", efficiency, ""))
+    report("efficiency", f"knn_shapley, {CORES} cores: share of their time that was of use", efficiency)
     job = Job("knn_shapley", 3 * MILLION, 200)
     expected = sizing.seconds(job, costs["knn_shapley"], CORES, MEMORY, efficiency)
-    compare(f"knn_shapley, 3,000,000 × 200 × 16, {CORES} cores", expected, timed(job, 2, n_jobs=CORES), "s", report)
+    compare("cores", job, f"{CORES} cores", expected, timed(job, 2, n_jobs=CORES), "s", report)
     for method in METHODS:
         job, threads = Job(method, 4 * MILLION, 64), 2
         code = PEAK.format(
@@ -201,15 +192,14 @@ def run(peers: Path) -> list[Row]:
         asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         used, rows_a_block = sizing.plan(job, threads, MEMORY)
         blocks = used * (sizing.fixed_bytes(job) + rows_a_block * sizing.row_bytes(job))
-        compare(f"{method}, 4,000,000 × 64 × 16: memory above the arrays", sizing.features_bytes(job) + blocks,
-                float(asked.stdout), "bytes", report)  # fmt: skip
+        expected = sizing.features_bytes(job) + blocks
+        compare("memory", job, "two threads: memory above the arrays", expected, float(asked.stdout), "bytes", report)
     with tempfile.TemporaryDirectory() as folder:
         for method in METHODS[1:]:
             measured = in_files(Path(folder), IN_FILES, method)
             cost = sizing.fitted([(sizing.counts_in_files(job, sizing.passes(job)), s) for job, s in measured])
-            tell(f"{method} of records in files, {CORES} cores", cost)
+            tell(f"{method}_files", f"{method} of records in files, {CORES} cores", cost)
             for job, found in in_files(Path(folder), FILES_CHECKED, method):
                 expected = cost.of(sizing.counts_in_files(job, sizing.passes(job)))
-                compare(f"{method}, {job.n:,} × {job.m} × {job.d} in files", expected, found, "s", report)
+                compare("files", job, f"in files, {CORES} cores", expected, found, "s", report)
     on_cluster(costs, report)
-    return rows

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import datassay as da
-from common import Row, stopwatch
+from common import Report, stopwatch
 from datassay.data import Column, Table
 
 COLUMNS = ["zip", "race", "party", "gender", "age"]
@@ -55,7 +55,7 @@ def random_table(n: int, d: int, levels: int) -> Table:
     return Table({f"a{j}": Column("categorical", draw(), names) for j in range(d)}, np.arange(n))
 
 
-def growth(rows: list[Row]) -> None:
+def growth(report: Report) -> None:
     """Cost in distinct rows at five attributes and in attributes at fixed rows, with fitted exponents; a figure."""
     import matplotlib as mpl
 
@@ -75,12 +75,8 @@ def growth(rows: list[Row]) -> None:
         distinct = len(da.uniqueness_shapley(table).sizes)
         times.append(stopwatch(lambda: da.uniqueness_shapley(table, n_jobs=1), 1) / distinct)  # noqa: B023
     factor = float(2 ** np.polyfit(counts, np.log2(times), 1)[0])
-    for row in (
-        Row("cost in distinct rows, 250,000 to 4,000,000 voters: exponent (1 is linear)", slope, ""),
-        Row("cost of a distinct row with one attribute more, 6 to 16 attributes: factor", factor, "×"),
-    ):
-        print(row, flush=True)
-        rows.append(row)
+    report("exponent", "cost in distinct rows, 250,000 to 4,000,000 voters: exponent (1 is linear)", slope)
+    report("factor", "cost of a distinct row with one attribute more, 6 to 16 attributes: factor", factor, "×")
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     left.loglog(sizes, seconds, "o-", color="#4477aa")
     left.set_xlabel("distinct rows (5 attributes)")
@@ -92,28 +88,30 @@ def growth(rows: list[Row]) -> None:
     right.set_title(f"× {factor:.2f} for each attribute", loc="left")
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(Path(__file__).with_name("results") / "uniqueness-cost.svg")
+    figure.savefig(Path(__file__).parents[1] / "docs" / "figures" / "uniqueness-cost.svg")
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """Time and print."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        print(row, flush=True)
-        rows.append(row)
-
     n = 7_538_125
     table = da.voters(n)
     ours = stopwatch(lambda: da.uniqueness_shapley(table))
-    report(Row(f"uniqueness_shapley, {n:,} simulated voters × 5", ours, "s"))
+    report("voters_seconds", f"uniqueness_shapley, {n:,} simulated voters × 5", ours, "s")
     for words, what in ((False, "integers"), (True, "words")):
         yardstick = group_by(table, words)
-        report(Row(f"  one GROUP BY of the five columns in DuckDB, {what}", yardstick, "s"))
-        report(Row(f"  time / that GROUP BY's, {what}", ours / yardstick, "×", 4.0, at_least=False))
+        report(f"group_by_{what}_seconds", f"  one GROUP BY of the five columns in DuckDB, {what}", yardstick, "s")
+        report(
+            f"group_by_{what}_ratio", f"  time / that GROUP BY's, {what}", ours / yardstick, "×", 4.0, at_least=False
+        )
     asked = subprocess.run([sys.executable, "-c", MEMORY.format(n=n)], capture_output=True, text=True, check=True)
-    report(Row("  peak memory above the table's", float(asked.stdout), "MiB"))
+    report("peak", "  peak memory above the table's", float(asked.stdout), "MiB")
     small = da.voters(253_563)
-    report(Row("uniqueness_shapley, 253,563 × 5", stopwatch(lambda: da.uniqueness_shapley(small)), "s", 0.2, False))
-    growth(rows)
-    return rows
+    report(
+        "small_seconds",
+        "uniqueness_shapley, 253,563 × 5",
+        stopwatch(lambda: da.uniqueness_shapley(small)),
+        "s",
+        0.2,
+        False,
+    )
+    growth(report)

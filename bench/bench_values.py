@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
 import datassay as da
-from common import Row, ask_peer, stopwatch
+from common import Report, ask_peer, stopwatch
 from datassay.neighbors import make_space
 
 # VmHWM is this process's own peak; ru_maxrss would be at least that of the process that started it.
@@ -54,14 +53,8 @@ def import_seconds() -> float:
     return spent("import datassay") - spent("pass")
 
 
-def run(peers: Path) -> list[Row]:
+def run(report: Report) -> None:
     """All measurements of this suite, printed as they come."""
-    rows: list[Row] = []
-
-    def report(row: Row) -> None:
-        rows.append(row)
-        print(row, flush=True)
-
     X, y, X_val, y_val = data = gaussian(50_000, 100, 10)
     k = 5
     ours = stopwatch(lambda: da.knn_shapley(*data, k=k, utility="fraction"), repeats=20)
@@ -69,25 +62,25 @@ def run(peers: Path) -> list[Row]:
     naive = stopwatch(lambda: plain_numpy(*data, k), repeats=1)
     np.testing.assert_allclose(values, plain_numpy(*data, k), atol=1e-12)
     theirs, their_values = ask_peer(
-        peers, "pydvl_knn_shapley", {"X": X, "y": y, "X_val": X_val, "y_val": y_val}, k=k, n_jobs=2
+        "pydvl_knn_shapley", {"X": X, "y": y, "X_val": X_val, "y_val": y_val}, k=k, n_jobs=2
     )
     np.testing.assert_allclose(values, their_values, atol=1e-9)
-    report(Row("knn_shapley, 50,000 × 100 × 10, float64", ours, "s"))
-    report(Row("  pyDVL 0.10, 2 jobs, same values", theirs, "s"))
-    report(Row("  pyDVL / datassay", theirs / ours, "×", 100))
-    report(Row("  plain NumPy / datassay", naive / ours, "×"))
+    report("knn_seconds", "knn_shapley, 50,000 × 100 × 10, float64", ours, "s")
+    report("pydvl_seconds", "  pyDVL 0.10, 2 jobs, same values", theirs, "s")
+    report("pydvl_ratio", "  pyDVL / datassay", theirs / ours, "×", 100)
+    report("numpy_ratio", "  plain NumPy / datassay", naive / ours, "×")
 
     X, y, *_ = gaussian(10_000, 1, 10)
-    theirs, their_values = ask_peer(peers, "cleanlab_self", {"X": X, "y": y}, k=10)
+    theirs, their_values = ask_peer("cleanlab_self", {"X": X, "y": y}, k=10)
     same = da.knn_shapley(X, y, k=10, utility="fraction", tolerance=0.1).values
     np.testing.assert_allclose(same, their_values, atol=1e-9)
     ours = stopwatch(lambda: da.knn_shapley(X, y, k=10, utility="fraction", tolerance=0.1))
     exact = stopwatch(lambda: da.knn_shapley(X, y, k=10, utility="fraction"))
-    report(Row("records valuing each other, 10,000 × 10: cleanlab's data_shapley_knn", theirs, "s"))
-    report(Row("  datassay, the same approximation (tolerance 0.1), same values", ours, "s"))
-    report(Row("  cleanlab / datassay, same approximation", theirs / ours, "×"))
-    report(Row("  datassay, exact", exact, "s"))
-    report(Row("  cleanlab (approximate) / datassay (exact)", theirs / exact, "×"))
+    report("cleanlab_seconds", "records valuing each other, 10,000 × 10: cleanlab's data_shapley_knn", theirs, "s")
+    report("approximate_seconds", "  datassay, the same approximation (tolerance 0.1), same values", ours, "s")
+    report("cleanlab_ratio", "  cleanlab / datassay, same approximation", theirs / ours, "×")
+    report("exact_seconds", "  datassay, exact", exact, "s")
+    report("cleanlab_exact_ratio", "  cleanlab (approximate) / datassay (exact)", theirs / exact, "×")
 
     for dtype in (np.float32, np.float64):
         data = gaussian(1_000_000, 100, 10, dtype)
@@ -96,11 +89,11 @@ def run(peers: Path) -> list[Row]:
         both = stopwatch(lambda: da.knn_shapley(*data), repeats=2)  # noqa: B023
         cosine = stopwatch(lambda: da.knn_shapley(*data, metric="cosine"), repeats=2)  # noqa: B023
         within = stopwatch(lambda: da.tknn_shapley(*data), repeats=2)  # noqa: B023
-        report(Row(f"knn_shapley, 1,000,000 × 100 × 10, {name}, all cores", both, "s"))
-        report(Row("  pairs per second on one core", 1e8 / one, "/s"))
-        report(Row("  speed-up from all cores", one / both, "×"))
-        report(Row(f"tknn_shapley, 1,000,000 × 100 × 10, {name}", within, "s"))
-        report(Row("  knn_shapley / tknn_shapley, both cosine", cosine / within, "×", 1.5))
+        report(f"knn_{name}_seconds", f"knn_shapley, 1,000,000 × 100 × 10, {name}, all cores", both, "s")
+        report(f"knn_{name}_rate", "  pairs per second on one core", 1e8 / one, "/s")
+        report(f"knn_{name}_speedup", "  speed-up from all cores", one / both, "×")
+        report(f"tknn_{name}_seconds", f"tknn_shapley, 1,000,000 × 100 × 10, {name}", within, "s")
+        report(f"tknn_{name}_ratio", "  knn_shapley / tknn_shapley, both cosine", cosine / within, "×", 1.5)
 
     from threadpoolctl import threadpool_limits
 
@@ -114,12 +107,14 @@ def run(peers: Path) -> list[Row]:
             space = make_space(X, X_val, metric)
             ours = stopwatch(lambda: space.fill(0, out))  # noqa: B023
             report(
-                Row(
-                    f"{metric} distances, 50,000 × 32 × {d}, float32, one core: time / BLAS product's", ours / blas, "×"
-                )
+                f"{metric}_{d}_ratio",
+                f"{metric} distances, 50,000 × 32 × {d}, float32, one core: time / BLAS product's",
+                ours / blas,
+                "×",
             )
 
     peak = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True).stdout
-    report(Row("peak memory above the data, exact, 1,000,000 × 100 × 10, float64", float(peak), "MiB", 1024, False))
-    report(Row("import datassay", import_seconds(), "s", 0.5, False))
-    return rows
+    report(
+        "knn_peak", "peak memory above the data, exact, 1,000,000 × 100 × 10, float64", float(peak), "MiB", 1024, False
+    )
+    report("import_seconds", "import datassay", import_seconds(), "s", 0.5, False)

@@ -1,4 +1,4 @@
-"""What the suites share: a row of the report, a stopwatch, and calls into the peers' environment."""
+"""What the suites share: a report of figures, a stopwatch, and calls into the peers' environment."""
 
 import json
 import os
@@ -7,34 +7,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from figures import Figure
 
-@dataclass(frozen=True)
-class Row:
-    """One measurement; ``target`` is what it must reach (None: reported only)."""
 
-    what: str
-    measured: float
-    unit: str
-    target: float | None = None
-    at_least: bool = True
+class Report:
+    """What a suite measures, printed as it comes."""
 
-    @property
-    def holds(self) -> bool:
-        if self.target is None:
-            return True
-        return self.measured >= self.target if self.at_least else self.measured <= self.target
+    def __init__(self) -> None:
+        self.figures: list[Figure] = []
 
-    def __str__(self) -> str:
-        goal = ""
-        if self.target is not None:
-            sign = "≥" if self.at_least else "≤"
-            goal = f"   (wanted {sign} {self.target:g}: {'yes' if self.holds else 'NO'})"
-        return f"{self.what:<78} {self.measured:>12.4g} {self.unit}{goal}"
+    def __call__(
+        self, name: str, what: str, value: float, unit: str = "", target: float | None = None, at_least: bool = True
+    ) -> None:
+        if any(figure.name == name for figure in self.figures):
+            raise ValueError(f"there is a figure {name} already")
+        self.figures.append(Figure(name, what, float(value), unit, target, at_least))
+        print(self.figures[-1], flush=True)
 
 
 def stopwatch(call: Callable[[], object], repeats: int = 5) -> float:
@@ -63,13 +55,13 @@ def environment(name: str) -> Path:
     return folder / "bin" / "python"
 
 
-def ask_peer(python: Path, name: str, arrays: dict[str, np.ndarray], **options: int) -> tuple[float, np.ndarray]:
+def ask_peer(name: str, arrays: dict[str, np.ndarray], **options: int) -> tuple[float, np.ndarray]:
     """Run a function of peers.py on these arrays in the peers' environment; its seconds and its values."""
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder, "given.npz"), Path(folder, "answer.npz")
         np.savez(given, **arrays)
         command = [
-            str(python),
+            str(environment("peers")),
             "-W",
             "ignore",
             str(Path(__file__).with_name("peers.py")),

@@ -7,11 +7,12 @@ model is; ``python bench/sizing.py`` prints the tables of docs/sizing.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from datassay.neighbors import group_size
+from figures import known, load
 
 METHODS = ("knn_shapley", "knn_banzhaf", "tknn_shapley")
 MILLION = 1_000_000
@@ -176,20 +177,20 @@ def cluster_seconds(
 
 # ------------------------------------------------------------------------ what bench_sizing measured, and what follows
 
-COSTS = {
-    "knn_shapley": Cost(53, 0.98, 7.6, 0.027, 1.4, 0.20),
-    "knn_banzhaf": Cost(17, 1.1, 0.94, 0.046, 0.058, 0.16),
-    "tknn_shapley": Cost(25, 2.0, 0.96, 0.041, 0.11, 0.16),
-}
-IN_FILES = {"knn_banzhaf": Cost(16, 2.7, 0.54, 0.015), "tknn_shapley": Cost(29, 2.5, 0.65, 0.0)}
-EFFICIENCY = 0.81
+MEASURED = {name: figure.value for name, figure in known().items() if name.startswith(("sizing.", "gpu."))}
+
+
+def measured_cost(name: str) -> Cost:
+    """The constants of a method, as measured."""
+    return Cost(*(MEASURED[f"sizing.{name}_{field.name}"] for field in fields(Cost)))
+
+
+COSTS = {method: measured_cost(method) for method in METHODS}
+IN_FILES = {method: measured_cost(f"{method}_files") for method in METHODS[1:]}
+EFFICIENCY = MEASURED["sizing.efficiency"]
 NETWORK = Network(copy=1.25e9, back=1e9)  # ten gigabits a second, or as fast as answers are added up
-# Seconds on one NVIDIA H200, from the call to the result in memory, features on the card: measured, not modelled.
-GPU = {
-    "knn_shapley": {10**6: 0.17, 10**8: 26.0},
-    "knn_banzhaf": {10**6: 0.044, 10**8: 6.3},
-    "tknn_shapley": {10**6: 0.038, 10**8: 10.0},
-}
+# Seconds on one graphics card, from the call to the result in memory, features on the card: measured, not modelled.
+GPU = {method: {n: MEASURED[f"gpu.{method}_{n}"] for n in (10**6, 10**8)} for method in METHODS}
 
 CORES, WORKERS = 32, 100
 ROOM = {"core": 128 * GIB, "machine": 256 * GIB, "worker": 128 * GIB}
@@ -272,5 +273,18 @@ def memory_table() -> str:
     return written(head, rows)
 
 
+def checks_table() -> str:
+    """Jobs other than those that constants were fitted to: what they took, and what was predicted."""
+    suite = load("sizing")
+    found = {figure.name: figure for figure in suite.figures} if suite else {}
+    rows = []
+    for name, figure in found.items():
+        if f"{name}_predicted" in found:
+            took = duration(figure.value) if figure.unit == "s" else amount(figure.value)
+            method, _, job = figure.what.partition(", ")
+            rows.append([f"`{method}`, {job}", took, f"{found[f'{name}_predicted'].value:.2f}"])
+    return written(["job", "measured", "predicted / measured"], rows)
+
+
 if __name__ == "__main__":
-    print(constants_table(), time_table(), memory_table(), sep="\n\n")
+    print(constants_table(), checks_table(), time_table(), memory_table(), sep="\n\n")

@@ -11,6 +11,7 @@ from generate import generate  # noqa: E402
 from sphinx.ext.napoleon import Config, NumpyDocstring  # noqa: E402
 
 from datassay import __version__  # noqa: E402
+from datassay.report import METHODS  # noqa: E402
 
 project = "datassay"
 author = "The datassay developers"
@@ -41,14 +42,20 @@ NUMPYDOC = Config(
     napoleon_attr_annotations=False,
     napoleon_custom_sections=[("Attributes", "params_style")],
 )
-CITATION = re.compile(r"\bMathematics §\d+(, §\d+)*")
-SECTION = re.compile(r"(Mathematics |)§(\d+)")
+CITATION = re.compile(r"\bMathematics §\d+(, §\d+)*|\b[Ee]rratum \d+")
+
+
+def citation(found):
+    """Links to the sections, or the erratum, that a docstring cites."""
+    if found[0][0] in "Ee":
+        return f":ref:`{found[0]} <erratum-{found[0][8:]}>`"
+    return re.sub(r"(Mathematics |)§(\d+)", r":ref:`\1§\2 <math-\2>`", found[0])
 
 
 def prepare_docstring(app, what, name, thing, options, lines):
     """From a docstring in numpy's style to reStructuredText.
 
-    «Mathematics §3, §5» becomes links to those sections. A paragraph after the last parameter is set off by two blank
+    «Mathematics §3, §5» and «erratum 2» become links. A paragraph after the last parameter is set off by two blank
     lines, by which napoleon knows that it is none. Properties stay properties: in them napoleon would take what stands
     before a colon to be a type.
     """
@@ -61,12 +68,31 @@ def prepare_docstring(app, what, name, thing, options, lines):
         elif in_fields and line and not line[0].isspace() and not lines[i - 1] and not after.startswith("    "):
             ready.append("")
             in_fields = False
-        ready.append(CITATION.sub(lambda cited: SECTION.sub(r":ref:`\1§\2 <math-\2>`", cited[0]), line))
+        ready.append(CITATION.sub(citation, line))
     kind = "object" if what in ("property", "attribute") else what
     lines[:] = NumpyDocstring(ready, NUMPYDOC, app, kind, name, thing, options).lines()
+
+
+def prepare_page(app, name, source):
+    """What a forge does not need: a method's functions linked to their reference, tables of contents, labels."""
+    text = source[0]
+    if name == "mathematics":
+        text = re.sub(r"^(## §(\d+) )", r"(math-\2)=\n\1", text, flags=re.M)
+    elif name == "errata":
+        text = re.sub(r"^(### Erratum (\d+):)", r"(erratum-\2)=\n\1", text, flags=re.M)
+    elif name == "methods/index":
+        text += "\n".join(["", "```{toctree}", ":hidden:", "", *METHODS, "```"])
+    elif name.startswith("methods/"):
+        functions = METHODS[name.removeprefix("methods/")].functions
+        text += "\n## Functions\n\n" + ", ".join(f"{{py:obj}}`~datassay.{function}`" for function in functions) + "\n"
+        formula = re.search(r"```text\n(.*?)\n```", text, re.S)
+        spaced = formula[1].replace("\n", "\n\n")  # long ones are wrapped
+        text = text.replace(formula[0], "```{code-block} text\n:class: formula\n\n" + spaced + "\n```")
+    source[0] = text
 
 
 def setup(app):
     """Make the pages that come from the package, before Sphinx looks for them."""
     generate(HERE)
+    app.connect("source-read", prepare_page)
     app.connect("autodoc-process-docstring", prepare_docstring)

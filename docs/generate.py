@@ -1,33 +1,17 @@
-"""Pages that are made from the package: one for each method from its text, one for each room from its docstrings."""
+"""Pages that are made from the package: one for each room, from its docstrings."""
 
 import re
 from pathlib import Path
 
 import datassay as da
-from datassay.report.methods import METHODS, Method
-
-# The four questions, and the methods that answer each.
-QUESTIONS = {
-    "What is it worth?": (
-        "knn-shapley knn-banzhaf knn-loo tknn-shapley waka data-shapley data-banzhaf beta-shapley leave-one-out "
-        "data-oob layered-shapley label-errors detect-errors removal-curve"
-    ),
-    "What does it leak?": (
-        "self-waka self-shapley waka-influence membership-attack value-and-exposure onion value-score-attack"
-    ),
-    "Who can be found?": "uniqueness-shapley coarsening reidentification-risk reidentification-shapley",
-    "What to release, to tell or to trade?": (
-        "release-strategies release-utility private-tknn-shapley private-knn-shapley private-layered-shapley ledger "
-        "audit price disclosure-game disclosure-leakage"
-    ),
-}
+from datassay.results import Framed
 
 # Public names of a room that are not at the top of the package.
 BESIDE = {
     "attacks": "View",
-    "evaluate": "Reproduction list_reproductions reproduce",
     "market": "ConsumerView DataOwner Move MovingNeighbours gini",
     "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
+    "reproduce": "Reproduction list_reproductions reproduce",
     "release": "Synthesizer Utility fidelity keep make_release mondrian predictive_utility remove synthesize",
 }
 
@@ -43,6 +27,7 @@ ROOMS = {
     "market": "Market",
     "evaluate": "Evaluation",
     "report": "Report",
+    "reproduce": "Reproduction",
     "oracle": "The oracle",
     "errors": "Errors",
 }
@@ -55,50 +40,9 @@ ORACLE = (
 )
 
 
-def escaped(text: str) -> str:
-    """Plain text as Markdown that shows it as it is."""
-    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
-
-
-def linked(text: str, own: str) -> str:
-    """Escaped text in which the keys of other methods are links to their pages."""
-    keys = sorted((key for key in METHODS if "-" in key and key != own), key=len, reverse=True)
-    pattern = rf"(?<![\w-])({'|'.join(keys)})(?![\w-])"
-    return re.sub(pattern, lambda found: f"[{found[1]}]({found[1]}.md)", escaped(text))
-
-
-def method_page(method: Method) -> str:
-    """One method as a page in Markdown."""
-    functions = ", ".join(f"{{py:obj}}`~datassay.{name}`" for name in method.functions)
-    parts = [
-        f"# {escaped(method.title)}",
-        f"**{escaped(method.question)}**",
-        linked(method.idea, method.key),
-        "```{code-block} text\n:class: formula\n\n" + method.formula.replace("\n", "\n\n") + "\n```",
-        f"## What is guaranteed\n\n{linked(method.guarantee, method.key)}",
-        f"## What it costs\n\n{linked(method.cost, method.key)}",
-        f"## When not to use it\n\n{linked(method.not_for, method.key)}",
-        f"## Functions\n\n{functions}",
-        f"## Reference\n\n{escaped(method.reference)}",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def methods_index() -> str:
-    """All methods by the question they answer."""
-    parts = [
-        "# Methods",
-        "Each page says how a method works, its formula, what it guarantees, what it costs, and when not to use it. "
-        "Not sure which? See [which method do I need](../choose.md). Wherever papers and these pages differ, see the "
-        "[errata](../errata.md).",
-    ]
-    for question, keys in QUESTIONS.items():
-        rows = [
-            f"| [{escaped(METHODS[key].title)}]({key}.md) | {escaped(METHODS[key].question)} |" for key in keys.split()
-        ]
-        parts.append("\n".join([f"## {question}", "", "| method | question |", "|---|---|", *rows]))
-        parts.append("\n".join(["```{toctree}", ":hidden:", "", *keys.split(), "```"]))
-    return "\n\n".join(parts) + "\n"
+def in_room(thing: object, home: str) -> bool:
+    """Whether a public thing was made in the room, or in one of its modules."""
+    return f"{getattr(thing, '__module__', '')}.".startswith(f"{home}.")
 
 
 def names_of(room: str) -> list[str]:
@@ -107,9 +51,8 @@ def names_of(room: str) -> list[str]:
         return [f"datassay.oracle.{name}" for name in ORACLE.split()]
     if room == "report":
         return ["datassay.report.report", "datassay.Report", *(f"datassay.report.{name}" for name in REPORT.split())]
-    if room == "errors":
-        return [f"datassay.{name}" for name in da.__all__ if name.endswith("Error") and not da._ROOM_OF.get(name)]
-    names = [f"datassay.{name}" for name in da.__all__ if da._ROOM_OF.get(name) == room]
+    home = f"datassay.{'_errors' if room == 'errors' else room}"
+    names = [f"datassay.{name}" for name in da.__all__ if in_room(getattr(da, name), home)]
     names.sort(key=lambda name: (name.split(".")[-1][0].isupper(), name))
     return names + [f"datassay.{room}.{name}" for name in BESIDE.get(room, "").split()]
 
@@ -135,6 +78,8 @@ def api_page(room: str) -> str:
         if isinstance(thing, type):
             inherited = [each for each in dir(thing) if re.fullmatch(r"set_\w+_request", each)]  # scikit-learn's own
             options = ["   :members:", *([f"   :exclude-members: {', '.join(inherited)}"] if inherited else [])]
+            if issubclass(thing, Framed):  # what all results can do is said of each
+                options.append("   :inherited-members:")
             parts.append("\n".join([f".. autoclass:: {name}", *options]))
         else:
             parts.append(f".. autofunction:: {name}")
@@ -160,13 +105,7 @@ def write(file: Path, text: str) -> None:
 
 
 def generate(folder: Path) -> None:
-    """Write all pages below the folder of the sources, and remove those of methods that are gone."""
-    write(folder / "methods" / "index.md", methods_index())
-    for key, method in METHODS.items():
-        write(folder / "methods" / f"{key}.md", method_page(method))
-    for page in (folder / "methods").glob("*.md"):
-        if page.stem != "index" and page.stem not in METHODS:
-            page.unlink()
+    """Write all pages below the folder of the sources."""
     write(folder / "api" / "index.rst", api_index())
     for room in ROOMS:
         write(folder / "api" / f"{room}.rst", api_page(room))

@@ -11,6 +11,7 @@ import datassay as da
 
 SOURCE = Path(da.__file__).parent
 ROOMS = (
+    "results",
     "data",
     "neighbors",
     "value",
@@ -21,6 +22,7 @@ ROOMS = (
     "market",
     "evaluate",
     "report",
+    "reproduce",
     "cli",
 )
 
@@ -81,7 +83,7 @@ def test_every_public_name_is_there_and_documented():
         if callable(thing):
             assert thing.__doc__, name
     assert set(dir(da)) == set(da.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="attribute nothing"):
         da.nothing
 
 

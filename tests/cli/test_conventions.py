@@ -21,7 +21,7 @@ import pytest
 import datassay as da
 from datassay.cli import build, main
 from datassay.cli.options import check_conditions, complete_data, complete_file
-from datassay.evaluate import reproductions
+from datassay.reproduce import engine
 from datassay.results import write_folder, write_whole
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "commandline.md"
@@ -100,9 +100,9 @@ def files(prepared, tmp_path, monkeypatch):
     shutil.copytree(prepared, here)
     monkeypatch.chdir(here)
     monkeypatch.delenv("DATASSAY_DATA", raising=False)
-    cells = (reproductions.Cell("row", "column", 0.5, 0.5),)
-    redone = reproductions.Redone(cells, "it comes out", True, lambda axes: axes)
-    monkeypatch.setitem(reproductions.REPRODUCTIONS, "tiny", reproductions._Entry("A table", lambda: redone))
+    cells = (engine.Cell("row", "column", 0.5, 0.5),)
+    redone = engine.Redone(cells, "it comes out", True, lambda axes: axes)
+    monkeypatch.setitem(engine.REPRODUCTIONS, "tiny", engine._Entry("A table", lambda: redone))
     return here
 
 
@@ -312,8 +312,8 @@ def test_truth_is_one(run, files):
 
 
 def test_a_reproduction_that_does_not_hold_is_exit_code_1(run, files, monkeypatch):
-    redone = reproductions.Redone((reproductions.Cell("row", "column", 0.9, 0.5),), "it does not", False)
-    monkeypatch.setitem(reproductions.REPRODUCTIONS, "tiny", reproductions._Entry("A table", lambda: redone))
+    redone = engine.Redone((engine.Cell("row", "column", 0.9, 0.5),), "it does not", False)
+    monkeypatch.setitem(engine.REPRODUCTIONS, "tiny", engine._Entry("A table", lambda: redone))
     code, out, _ = run("reproduce", "tiny", "--json")
     assert code == 1
     assert json.loads(out)["facts"]["holds"] is False

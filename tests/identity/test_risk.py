@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import datassay as da
+from datassay.identity import risk_kernels
 
 
 def gower(one, other, frame):
@@ -348,3 +349,25 @@ def test_tables_that_do_not_fit_are_named():
     with pytest.raises(da.InputError, match="2\\^17 scenarios"):
         wide = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (30, 17)), columns=[f"c{i}" for i in range(17)])
         da.reidentification_risk(wide, wide, method="exact")
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_many_records_are_singled_out_as_by_the_reference_though_distances_differ_by_rounding(seed, weighted):
+    """Tenths: sums in one order or another are equal but for rounding; records fill several blocks of the kernel."""
+    rng = np.random.default_rng(seed)
+    d, zeta = 5, rng.random(5) + 0.5 if weighted else np.ones(5)
+    people, released = rng.integers(0, 11, (d, 3)) / 10 + 0.05, rng.integers(0, 11, (d, 2500)) / 10
+    orders = np.array([rng.permutation(d) for _ in range(3)])
+    masks = np.bitwise_or.accumulate(1 << orders, axis=1)
+    unknown = np.where((masks[..., None] >> np.arange(d)) & 1, 0.0, zeta).sum(axis=2)
+    found = np.empty((3, 3 * d, 4))
+    everyone = people, released, np.ones(2500), np.zeros(d, bool), zeta, np.full(3, 2.0), np.full(3, 0.7)
+    risk_kernels.attack(*everyone, masks.reshape(1, -1), unknown.reshape(1, -1), d, 100.0, 0.5, found)
+    reference = Reference(pd.DataFrame(released.T), pd.DataFrame(released.T), 5, zeta)
+    for i in range(3):
+        parts = np.minimum(np.abs(released - people[:, [i]]), 1.0).T
+        full = parts.sum(axis=1)
+        link = np.where(full <= 2.0, 1 - 2 * norm.cdf((full - 2.0) / 0.7), 0.0)
+        expected = [reference.scenario(parts, link, order[: r + 1].tolist()) for order in orders for r in range(d)]
+        np.testing.assert_allclose(found[i, :, :3], expected, atol=1e-9)

@@ -610,7 +610,7 @@ def test_a_file_counted_on_disk_gives_the_same_numbers(tmp_path):
 
 
 def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
-    from datassay.identity import uniqueness
+    from datassay.identity import question
 
     frame = pd.DataFrame(
         {
@@ -628,7 +628,7 @@ def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
     for file in (tmp_path / "p.parquet", tmp_path / "c.csv"):
         memory = da.uniqueness_shapley(file)
         with monkeypatch.context() as patch:
-            patch.setattr(uniqueness, "bytes_in_memory", lambda *_: 2**60)
+            patch.setattr(question, "bytes_in_memory", lambda *_: 2**60)
             disk = da.uniqueness_shapley(file)
         assert memory.columns == disk.columns
         np.testing.assert_allclose(disk.mean().values, memory.mean().values, atol=1e-12)
@@ -647,12 +647,12 @@ def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
 
 
 def test_a_large_file_goes_to_disk_by_itself(tmp_path, monkeypatch):
-    from datassay.identity import uniqueness
+    from datassay.identity import question
 
     table = da.voters(5000, seed=4)
     table.save(tmp_path / "people.parquet")
     plain = da.uniqueness_shapley(tmp_path / "people.parquet", ["zip", "race", "age"])
-    monkeypatch.setattr(uniqueness, "bytes_in_memory", lambda *_: 2**60)
+    monkeypatch.setattr(question, "bytes_in_memory", lambda *_: 2**60)
     found = da.uniqueness_shapley(tmp_path / "people.parquet", ["zip", "race", "age"], carry=["county"])
     assert any("counted on disk: its 5,000 people" in note for note in found.notes)
     np.testing.assert_allclose(found.mean().values, plain.mean().values, atol=1e-12)

@@ -9,13 +9,13 @@ from contextlib import nullcontext
 
 import numpy as np
 import torch
+from test_device import METHODS, awkward
 
 import datassay as da
 from datassay.neighbors import device as adapter
 from datassay.neighbors import triton_kernels as distances_there
 from datassay.value import device_kernels
 from datassay.value import triton_kernels as formulas_there
-from test_device import METHODS, awkward
 
 CALLED = set()
 

@@ -465,7 +465,7 @@ def test_shared_records_are_noted():
 
 def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data):
     """Mathematics §10: at ε = 0.1, δ = 1e-4, q = 0.01 at least 0.910, 0.822, 0.945, 0.945 (mean of several runs)."""
-    from datassay.evaluate.reproductions import detection_problem
+    from datassay.reproduce.tknn import detection_problem
 
     tau = float(np.nextafter(-0.5, -1))
     for name, least in (("2dplanes", 0.910), ("phoneme", 0.822), ("cpu", 0.945), ("fraud", 0.945)):
@@ -484,7 +484,7 @@ def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data
 
 def test_the_papers_release_comes_out_as_published(shared_data):
     """Table 8 at ε = 0.1: 0.883 (0.017) on 2dplanes and 0.932 (0.007) on cpu, to two of its deviations."""
-    from datassay.evaluate.reproductions import detection_problem
+    from datassay.reproduce.tknn import detection_problem
 
     tau = float(np.nextafter(-0.5, -1))
     for name, published, spread in (("2dplanes", 0.883, 0.017), ("cpu", 0.932, 0.007)):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from datassay.evaluate import list_reproductions, reproduce
-from datassay.evaluate.reproductions import Cell
+from datassay.reproduce import list_reproductions, reproduce
+from datassay.reproduce.engine import Cell
 
 
 def test_the_detection_table_comes_out_to_all_digits(shared_data):
@@ -78,7 +78,7 @@ def test_noisy_centres_hide_members_from_outsiders(shared_data):
 
 def test_noisy_values_reach_the_target_and_random_ones_do_not(shared_data):
     """Figure 3.6, one share: noisy Shapley after some rounds, and the correlation of values rising with rounds."""
-    from datassay.evaluate.market_reproductions import _reviews
+    from datassay.reproduce.market import _reviews
 
     data = _reviews()
     assert (len(data.y), data.X.shape[1], len(data.y_val), len(data.y_test)) == (1400, 384, 300, 300)
@@ -93,8 +93,8 @@ def test_noisy_values_reach_the_target_and_random_ones_do_not(shared_data):
 @pytest.mark.parametrize("strategy", ["shapley", "ucb"])
 def test_half_a_game_shows_nothing(strategy, monkeypatch):
     """^C in the middle of a game ends the reproduction: no figure is made of what there was."""
-    from datassay.evaluate.market_reproductions import _Reviews
     from datassay.market.owner import RehearsingOwner
+    from datassay.reproduce.market import _Reviews
 
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(20, 2)), rng.integers(0, 2, 20)

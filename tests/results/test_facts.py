@@ -377,7 +377,7 @@ def test_detection_curves_and_reproductions():
     facts, rows = told(curve), curve.to_frame("pandas")
     assert facts["gain.mcc"] == pytest.approx((rows["mcc"] - rows["mcc_random"]).mean())
     assert (facts["steps"], facts["last.accuracy"]) == (2, rows["accuracy"].iloc[-1])
-    from datassay.evaluate.reproductions import Cell, Reproduction
+    from datassay.reproduce.engine import Cell, Reproduction
 
     cells = (
         Cell("a", "x", 0.5, 0.5),

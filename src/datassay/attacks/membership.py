@@ -9,19 +9,20 @@ neighbours whose bit is set, the record itself among them if it is in (Mathemati
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import digest
+from datassay._choices import AttackName
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     EUCLIDEAN,
     DeviceSpace,
     FeatureSpace,
@@ -35,8 +36,6 @@ from datassay.neighbors import (
 from datassay.results import Parameter
 from datassay.value import Game, chance_of_fewer, make_game, rank_chances
 
-AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
-ATTACKS: tuple[AttackName, ...] = get_args(AttackName)
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
 T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
 Floats = NDArray[np.float64]
@@ -160,7 +159,7 @@ def membership_attack(
     """
     name = method if isinstance(method, str) else getattr(method, "__name__", "custom")
     if isinstance(method, str):
-        _checks.choice("method", method, ATTACKS)
+        _checks.choice("method", method, get_args(AttackName))
         if model is not None and method in ("t-waka", "confidence"):
             raise UsageError(f'method="{method}" is about k-NN; leave out model, or attack it with lira')
         if held is not None and method in ("t-waka", "confidence"):

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
-from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, neighbours_of
+from datassay.neighbors import EUCLIDEAN, neighbours_of
 from datassay.results import (
     Fact,
     FrameKind,

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     AnySpace,
     NearestDistances,
     NeighbourGraph,
@@ -31,7 +32,7 @@ from datassay.neighbors import (
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
 from datassay.results import Parameter
-from datassay.value import UTILITIES, harmonic
+from datassay.value import harmonic
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
 SCORED: tuple[Scored, ...] = get_args(Scored)
@@ -95,7 +96,7 @@ def value_score_attack(
     """
     _checks.choice("scores", scores, SCORED)
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     tau = _checks.number("tau", tau)
     members = _checks.integer("members", members, at_least=2)
     shadow_sets = _checks.integer("shadow_sets", shadow_sets, at_least=2)

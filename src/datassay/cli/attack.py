@@ -1,11 +1,11 @@
 """``datassay attack``: who is exposed, how much, and what their record is worth."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from datassay._choices import AttackName, Distance, Missing, Scaling
 from datassay._errors import UsageError
 from datassay.cli.options import (
     BlocksOption,
@@ -19,11 +19,7 @@ from datassay.cli.options import (
     JobsOption,
     JsonOption,
     LabelOption,
-    Metric,
-    Missing,
     QuietOption,
-    Scale,
-    Text,
     TextOption,
     bytes_for_blocks,
     check_conditions,
@@ -39,22 +35,12 @@ from datassay.cli.options import (
 )
 
 
-class Method(StrEnum):
-    """Membership attacks."""
-
-    LIRA = "lira"
-    LIRA_OFFLINE = "lira-offline"
-    T_WAKA = "t-waka"
-    CONFIDENCE = "confidence"
-    CALIBRATED = "calibrated-confidence"
-
-
 def attack(
     data: DataArgument,
     label: LabelOption = None,
-    method: Annotated[Method, typer.Option("--method", "-m", help="How membership is told.")] = Method.T_WAKA,
+    method: Annotated[AttackName, typer.Option("--method", "-m", help="How membership is told.")] = "t-waka",
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
-    metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.EUCLIDEAN,
+    metric: Annotated[Distance, typer.Option(help="Distance.")] = "euclidean",
     games: Annotated[int, typer.Option(help="Games to play; in each, half of the records are the model's.")] = 48,
     targets: Annotated[int | None, typer.Option(help="Records attacked in each game (100, or all there are).")] = None,
     everyone: Annotated[
@@ -64,11 +50,11 @@ def attack(
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.REFUSE,
+    text: TextOption = "refuse",
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the median or a category, or refuse.")
-    ] = Missing.IMPUTE,
-    scale: Annotated[Scale, typer.Option(help="How numbers are scaled.")] = Scale.STANDARD,
+    ] = "impute",
+    scale: Annotated[Scaling, typer.Option(help="How numbers are scaled.")] = "standard",
     seed: Annotated[int, typer.Option(help="Seed of the games.")] = 0,
     output: Annotated[
         Path | None,
@@ -111,13 +97,13 @@ def attack(
         raise UsageError("--dask and --device are two answers to who does the work; give one of them")
     table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
-        "k": k, "metric": metric.value, "n_jobs": jobs, "memory": bytes_for_blocks(memory),
+        "k": k, "metric": metric, "n_jobs": jobs, "memory": bytes_for_blocks(memory),
         "progress": shows_progress(quiet), "device": device,
     }  # fmt: skip
     with on_cluster(dask):
         found = da.membership_attack(
             table,
-            method=method.value,
+            method=method,
             games=games,
             targets=None if everyone else 100 if targets is None else targets,
             shadows=shadows,

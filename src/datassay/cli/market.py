@@ -1,11 +1,11 @@
 """``datassay market``: price records, play the disclosure game, and search for its equilibrium."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datassay._choices import Attacker, Distance, Measure, Missing, Scaling, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     CategoricalOption,
@@ -15,11 +15,7 @@ from datassay.cli.options import (
     JsonOption,
     LabelOption,
     MemoryOption,
-    Metric,
-    Missing,
     QuietOption,
-    Scale,
-    Text,
     TextOption,
     check_applies,
     check_conditions,
@@ -52,57 +48,6 @@ app = typer.Typer(
 )
 
 
-class Strategy(StrEnum):
-    """How the consumer chooses what to query."""
-
-    RANDOM = "random"
-    SHAPLEY = "shapley"
-    SHAPLEY_COMMIT = "shapley-commit"
-    UCB = "ucb"
-
-
-class Utility(StrEnum):
-    """What the consumer's classifier is judged by."""
-
-    VOTES = "votes"
-    ACCURACY = "accuracy"
-
-
-class Unseen(StrEnum):
-    """Where the bandit's model has records that were never queried."""
-
-    ORIGIN = "origin"
-    ABSENT = "absent"
-
-
-class Attacker(StrEnum):
-    """Who attacks: one who knows how the game was played, or one who knows the centres as well."""
-
-    OUTSIDER = "outsider"
-    INSIDER = "insider"
-
-
-class Trajectory(StrEnum):
-    """What to draw of a game."""
-
-    UTILITY = "utility"
-    GINI = "gini"
-    SPEARMAN = "spearman"
-    ERROR = "error"
-    SPENDING = "spending"
-
-
-class Measure(StrEnum):
-    """What to draw of a search."""
-
-    REACHED = "reached"
-    GINI = "gini"
-    BUDGET = "budget"
-    UTILITY = "utility"
-    INCLUSIVENESS = "inclusiveness"
-    SPEARMAN = "spearman"
-
-
 RecordsArgument = Annotated[
     str,
     typer.Argument(
@@ -116,7 +61,7 @@ SplitOption = Annotated[
     float | None, typer.Option(help="Share of DATA that is the owner's; the rest validates (to try it out).")
 ]
 KOption = Annotated[int, typer.Option("--k", "-k", help="Neighbours of the consumer's classifier.", min=1)]
-MetricOption = Annotated[Metric, typer.Option(help="Distance.")]
+MetricOption = Annotated[Distance, typer.Option(help="Distance.")]
 UtilityOption = Annotated[Utility, typer.Option(help="Mean share of right votes, or accuracy of the majority.")]
 TargetOption = Annotated[
     float | None, typer.Option(help="Utility at which the consumer stops; that of the records as they are if left out.")
@@ -132,7 +77,7 @@ IdOption = Annotated[str | None, typer.Option("--id", help="Column that identifi
 MissingOption = Annotated[
     Missing, typer.Option(help="Missing values: fill in the validation median or a category, or refuse.")
 ]
-ScaleOption = Annotated[Scale, typer.Option(help="How numbers are scaled, fitted on validation records.")]
+ScaleOption = Annotated[Scaling, typer.Option(help="How numbers are scaled, fitted on validation records.")]
 
 
 @app.command()
@@ -257,13 +202,13 @@ def play(
     label: LabelOption = None,
     validation: ValidationOption = None,
     split: SplitOption = None,
-    strategy: Annotated[Strategy, typer.Option("--strategy", "-s", help="How the consumer chooses.")] = Strategy.UCB,
+    strategy: Annotated[StrategyName, typer.Option("--strategy", "-s", help="How the consumer chooses.")] = "ucb",
     epsilon: Annotated[float, typer.Option(help="ε a feature and query; a query costs it for every feature.")] = 1.0,
     t_max: Annotated[int, typer.Option(help="Queries that each record can be asked.", min=0)] = 50,
     target: TargetOption = None,
     k: KOption = 5,
-    metric: MetricOption = Metric.EUCLIDEAN,
-    utility: UtilityOption = Utility.VOTES,
+    metric: MetricOption = "euclidean",
+    utility: UtilityOption = "votes",
     bounds: BoundsOption = "validation",
     share: Annotated[
         float | None, typer.Option(help="For random, shapley, shapley-commit: share of the records to use (0.6).")
@@ -297,9 +242,9 @@ def play(
     id: IdOption = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.REFUSE,
-    missing: MissingOption = Missing.IMPUTE,
-    scale: ScaleOption = Scale.STANDARD,
+    text: TextOption = "refuse",
+    missing: MissingOption = "impute",
+    scale: ScaleOption = "standard",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the owner's view of the game: .parquet, .json or .csv."),
@@ -338,7 +283,7 @@ def play(
         "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
         "unseen": unseen,
     }  # fmt: skip
-    check_applies(strategy, given, set(STRATEGY_OPTIONS[strategy.value]))
+    check_applies(strategy, given, set(STRATEGY_OPTIONS[strategy]))
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
@@ -363,8 +308,8 @@ def play(
     run: dict[str, Any] = {"n_jobs": jobs, "memory": memory * 2**20, "progress": progress}
     book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
     game: Disclosure = da.disclosure_game(
-        records, None, ours, None, strategy.value, epsilon, t_max, target, k=k, metric=metric.value,
-        utility=utility.value, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
+        records, None, ours, None, strategy, epsilon, t_max, target, k=k, metric=metric,
+        utility=utility, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
         seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
         **run,
     )  # fmt: skip
@@ -381,10 +326,10 @@ def play(
             game.for_consumer().save(consumer)
         except InputError as error:
             consumer, ended = None, error  # the game was played for real: first what came out
-    draw(lambda axes: game.plot((what or Trajectory.UTILITY).value, axes), plot, 6.5, 4)
+    draw(lambda axes: game.plot(what or "utility", axes), plot, 6.5, 4)
     if leakage is not None and ended is None:
         try:
-            found = da.disclosure_leakage(records, None, game, attacker=leakage.value, seed=seed, **run)
+            found = da.disclosure_leakage(records, None, game, attacker=leakage, seed=seed, **run)
         except (InputError, KeyboardInterrupt) as error:
             ended = error  # the game was played, perhaps for real: first what came out
         else:
@@ -421,11 +366,11 @@ def search(
     repeats: Annotated[int, typer.Option(help="Games at each setting.", min=1)] = 3,
     target: TargetOption = None,
     k: KOption = 5,
-    metric: MetricOption = Metric.EUCLIDEAN,
-    utility: UtilityOption = Utility.VOTES,
+    metric: MetricOption = "euclidean",
+    utility: UtilityOption = "votes",
     bounds: BoundsOption = "validation",
     learning_rate: Annotated[float, typer.Option(help="How fast Q follows rewards, α.")] = 0.1,
-    unseen: Annotated[Unseen, typer.Option(help="Where records are that were never queried.")] = Unseen.ORIGIN,
+    unseen: Annotated[Unseen, typer.Option(help="Where records are that were never queried.")] = "origin",
     resume: Annotated[
         Path | None, typer.Option(help="File that keeps every game; a search cut short goes on from it.")
     ] = None,
@@ -433,9 +378,9 @@ def search(
     id: IdOption = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.REFUSE,
-    missing: MissingOption = Missing.IMPUTE,
-    scale: ScaleOption = Scale.STANDARD,
+    text: TextOption = "refuse",
+    missing: MissingOption = "impute",
+    scale: ScaleOption = "standard",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write every game: .parquet, .json or .csv.")
     ] = None,
@@ -484,8 +429,8 @@ def search(
     try:
         found = da.search_equilibrium(
             records, None, ours, None, each, budgets, follows, target,
-            repeats=repeats, k=k, metric=metric.value, utility=utility.value, bounds=_bounds(bounds),
-            learning_rate=learning_rate, unseen=unseen.value, resume=resume, seed=seed, n_jobs=jobs,
+            repeats=repeats, k=k, metric=metric, utility=utility, bounds=_bounds(bounds),
+            learning_rate=learning_rate, unseen=unseen, resume=resume, seed=seed, n_jobs=jobs,
             memory=memory * 2**20, progress=shows_progress(quiet),
         )  # fmt: skip
     except KeyboardInterrupt:
@@ -496,7 +441,7 @@ def search(
         ) from None
     if output is not None:
         found.save(output)
-    draw(lambda axes: found.plot((what or Measure.REACHED).value, plot_epsilon, axes), plot, 6, 4.5)
+    draw(lambda axes: found.plot(what or "reached", plot_epsilon, axes), plot, 6, 4.5)
     conclude(
         "market search",
         found.facts(),

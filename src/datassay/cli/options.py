@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 
@@ -30,58 +30,18 @@ if TYPE_CHECKING:
     from datassay.privacy import Ledger
     from datassay.results import Fact
 
-
-class Metric(StrEnum):
-    """Distances."""
-
-    EUCLIDEAN = "euclidean"
-    COSINE = "cosine"
-    MANHATTAN = "manhattan"
-
-
-class Text(StrEnum):
-    """What to do with text columns."""
-
-    REFUSE = "refuse"
-    CATEGORICAL = "categorical"
-    IGNORE = "ignore"
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    IMPUTE = "impute"
-    ERROR = "error"
-
-
-class Scale(StrEnum):
-    """How numbers are scaled."""
-
-    STANDARD = "standard"
-    MINMAX = "minmax"
-    NONE = "none"
-
-
-class Bound(StrEnum):
-    """How many coalitions a promise takes."""
-
-    HOEFFDING = "hoeffding"
-    BERNSTEIN = "bernstein"
-
-
-class Model(StrEnum):
-    """Models by the names of the command line."""
-
-    LOGISTIC_REGRESSION = "logistic-regression"
-    STABLE_LOGISTIC_REGRESSION = "stable-logistic-regression"
-    DECISION_TREE = "decision-tree"
-    RANDOM_FOREST = "random-forest"
-    GRADIENT_BOOSTING = "gradient-boosting"
-    NAIVE_BAYES = "naive-bayes"
-    NEAREST_NEIGHBOURS = "nearest-neighbours"
-    SUPPORT_VECTORS = "support-vectors"
-    RIDGE_REGRESSION = "ridge-regression"
-    FOREST_REGRESSION = "forest-regression"
+Model = Literal[
+    "logistic-regression",
+    "stable-logistic-regression",
+    "decision-tree",
+    "random-forest",
+    "gradient-boosting",
+    "naive-bayes",
+    "nearest-neighbours",
+    "support-vectors",
+    "ridge-regression",
+    "forest-regression",
+]
 
 
 def make_model(
@@ -90,44 +50,42 @@ def make_model(
     """The estimator of that name; without one, logistic regression (the stable one where its constants are needed)."""
     if name is None:
         plain = not stable_by_default or c is not None
-        name = (
-            Model.LOGISTIC_REGRESSION if plain and kappa is None and lam is None else Model.STABLE_LOGISTIC_REGRESSION
-        )
-    if name is Model.STABLE_LOGISTIC_REGRESSION:
+        name = "logistic-regression" if plain and kappa is None and lam is None else "stable-logistic-regression"
+    if name == "stable-logistic-regression":
         from datassay.value import StableLogisticRegression
 
         return StableLogisticRegression(1.0 if kappa is None else kappa, 1.0 if lam is None else lam)
     if kappa is not None or lam is not None:
-        raise UsageError(f"--kappa and --lam are those of stable-logistic-regression, not of {name.value}")
-    if name is Model.LOGISTIC_REGRESSION:
+        raise UsageError(f"--kappa and --lam are those of stable-logistic-regression, not of {name}")
+    if name == "logistic-regression":
         from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression(max_iter=1000)
-    if name is Model.DECISION_TREE:
+    if name == "decision-tree":
         from sklearn.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
-    if name is Model.NAIVE_BAYES:
+    if name == "naive-bayes":
         from sklearn.naive_bayes import GaussianNB
 
         return GaussianNB()
-    if name is Model.NEAREST_NEIGHBOURS:
+    if name == "nearest-neighbours":
         from sklearn.neighbors import KNeighborsClassifier
 
         return KNeighborsClassifier()
-    if name is Model.SUPPORT_VECTORS:
+    if name == "support-vectors":
         from sklearn.svm import SVC
 
         return SVC()
-    if name is Model.RIDGE_REGRESSION:
+    if name == "ridge-regression":
         from sklearn.linear_model import Ridge
 
         return Ridge()
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
-    if name is Model.FOREST_REGRESSION:
+    if name == "forest-regression":
         return RandomForestRegressor()
-    return RandomForestClassifier() if name is Model.RANDOM_FOREST else HistGradientBoostingClassifier()
+    return RandomForestClassifier() if name == "random-forest" else HistGradientBoostingClassifier()
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -178,7 +136,7 @@ IgnoreOption = Annotated[
 CategoricalOption = Annotated[
     str, typer.Option(help="Columns to read as categories, such as zip codes, separated by commas.")
 ]
-TextOption = Annotated[Text, typer.Option(help="What to do with text columns.")]
+TextOption = Annotated[TextColumns, typer.Option(help="What to do with text columns.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")]
 MemoryOption = Annotated[int, typer.Option(help="MiB to use for blocks of distances.", min=1)]
 BlocksOption = Annotated[
@@ -358,16 +316,16 @@ def as_text(*shown: object) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def check_applies(method: StrEnum, given: dict[str, Any], allowed: set[str]) -> None:
+def check_applies(method: str, given: dict[str, Any], allowed: set[str]) -> None:
     """Refuse an option that was given and means nothing to the method."""
     for name, option in given.items():
         if option is not None and name not in allowed:
-            raise UsageError(f"--{name.replace('_', '-')} does not apply to {method.value}")
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to {method}")
 
 
 def bytes_for_blocks(memory: int | None) -> int:
     """Bytes for blocks of distances, from MiB; what a device has free, or 512 MiB, if nothing was said."""
-    from datassay.neighbors import DEFAULT_MEMORY
+    from datassay._run import DEFAULT_MEMORY
 
     return DEFAULT_MEMORY if memory is None else memory * 2**20
 
@@ -403,14 +361,16 @@ def folder_for(checkpoint: Path | None, part: str) -> Path | None:
     return checkpoint / part
 
 
-def reading_options(ignore: str, categorical: str, text: Text, missing: Missing, scale: Scale) -> dict[str, Any]:
+def reading_options(
+    ignore: str, categorical: str, text: TextColumns, missing: Missing, scale: Scaling
+) -> dict[str, Any]:
     """How a table is to be read, as :func:`datassay.read_table` takes it."""
     return {
         "ignore": column_list(ignore),
         "categorical": column_list(categorical),
-        "text": text.value,
-        "missing": missing.value,
-        "scale": scale.value,
+        "text": text,
+        "missing": missing,
+        "scale": scale,
     }
 
 

@@ -1,14 +1,13 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from datassay._choices import Bound, Constants, Distance, Missing, Neighbours, NoiseKind, ReleaseKind, Scaling
 from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
-    Bound,
     CategoricalOption,
     FailIfOption,
     IgnoreOption,
@@ -16,11 +15,7 @@ from datassay.cli.options import (
     JsonOption,
     LabelOption,
     MemoryOption,
-    Metric,
-    Missing,
     QuietOption,
-    Scale,
-    Text,
     TextOption,
     as_number,
     check_applies,
@@ -41,41 +36,7 @@ if TYPE_CHECKING:
     from datassay.data import Table
     from datassay.privacy import PrivateValues
 
-
-class Method(StrEnum):
-    """Private methods by the names of the command line."""
-
-    TKNN_SHAPLEY = "tknn-shapley"
-    KNN_SHAPLEY = "knn-shapley"
-    LAYERED_SHAPLEY = "layered-shapley"
-
-
-class Neighbours(StrEnum):
-    """What one person's contribution is."""
-
-    ADD_REMOVE = "add-remove"
-    REPLACE = "replace"
-
-
-class Release(StrEnum):
-    """What is published for threshold values."""
-
-    HISTOGRAM = "histogram"
-    PAPER = "paper"
-
-
-class Noise(StrEnum):
-    """Where the scale of noise comes from."""
-
-    CERTIFIED = "certified"
-    PAPER = "paper"
-
-
-class Constants(StrEnum):
-    """How far a record can move the learner."""
-
-    SHARP = "sharp"
-    TEXTBOOK = "textbook"
+Method = Literal["tknn-shapley", "knn-shapley", "layered-shapley"]
 
 
 LAYERED = "For layered-shapley"
@@ -107,7 +68,7 @@ def private_value(
     sampling: Annotated[
         float, typer.Option(help="Chance with which a record is counted at a validation point; less needs less noise.")
     ] = 1.0,
-    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = Method.TKNN_SHAPLEY,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = "tknn-shapley",
     tau: Annotated[
         str | None,
         typer.Option(
@@ -115,14 +76,14 @@ def private_value(
         ),
     ] = None,
     release: Annotated[
-        Release | None, typer.Option(help="What is published: the disjoint histogram, or the paper's three counts.")
+        ReleaseKind | None, typer.Option(help="What is published: the disjoint histogram, or the paper's three counts.")
     ] = None,
     geometry: Annotated[
         bool, typer.Option("--geometry", help="Use that a record can be near only so many validation points.")
     ] = False,
     k: Annotated[int | None, typer.Option("--k", "-k", help="For knn-shapley: number of neighbours (5).")] = None,
     metric: Annotated[
-        Metric | None, typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out.")
+        Distance | None, typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out.")
     ] = None,
     classes: Annotated[
         int | None, typer.Option(help="Number of classes, if the public records do not have all of them.")
@@ -144,7 +105,7 @@ def private_value(
         Path | None, typer.Option(rich_help_panel=LAYERED, help="File of coalitions drawn before; it may be public.")
     ] = None,
     noise: Annotated[
-        Noise | None,
+        NoiseKind | None,
         typer.Option(rich_help_panel=LAYERED, help="Certified, or as published (which no proof supports)."),
     ] = None,
     constants: Annotated[
@@ -171,11 +132,11 @@ def private_value(
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies an owner.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.REFUSE,
+    text: TextOption = "refuse",
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the public median or a category, or refuse.")
-    ] = Missing.IMPUTE,
-    scale: Annotated[Scale, typer.Option(help="How numbers are scaled, by the public records.")] = Scale.STANDARD,
+    ] = "impute",
+    scale: Annotated[Scaling, typer.Option(help="How numbers are scaled, by the public records.")] = "standard",
     seed: Annotated[int, typer.Option(help="Seed of --split. Noise has no seed.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The operator's file: .parquet, .json or .csv.")
@@ -214,7 +175,7 @@ operator.parquet
     public_files = [None if path is None else str(path) for path in (validation, pilot)]
     check_written([output], [plot], [owners, ledger], [data, *public_files])
     check_jobs(jobs)
-    kind = neighbours or (Neighbours.REPLACE if method is Method.LAYERED_SHAPLEY else Neighbours.ADD_REMOVE)
+    kind = neighbours or ("replace" if method == "layered-shapley" else "add-remove")
     reading = reading_options(ignore, categorical, text, missing, scale)
     private, public = public_tables(data, validation, split, seed, label, id, reading)
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": shows_progress(quiet)}
@@ -224,9 +185,9 @@ operator.parquet
         "constants": constants, "recipients": recipients,
         "at_least": at_least, "pilot": pilot,
     }  # fmt: skip
-    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind.value, "sampling": sampling}
-    book = open_ledger(ledger, budget_epsilon, budget_delta, delta, kind.value)
-    if method is Method.LAYERED_SHAPLEY:
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind, "sampling": sampling}
+    book = open_ledger(ledger, budget_epsilon, budget_delta, delta, kind)
+    if method == "layered-shapley":
         values = _run_layered(private, public, given, metric, promise | {"ledger": book}, run | {"seed": seed}, quiet)
     else:
         values = _run(method, private, public, given, metric, promise | {"ledger": book}, run)
@@ -257,9 +218,9 @@ operator.parquet
 
 
 APPLIES = {
-    Method.TKNN_SHAPLEY: {"tau", "release", "geometry", "classes"},
-    Method.KNN_SHAPLEY: {"k"},
-    Method.LAYERED_SHAPLEY: {
+    "tknn-shapley": {"tau", "release", "geometry", "classes"},
+    "knn-shapley": {"k"},
+    "layered-shapley": {
         *("kappa", "lam", "alpha", "beta", "bound", "design"),
         *("noise", "constants", "recipients", "at_least", "pilot"),
     },
@@ -271,7 +232,7 @@ def _run(
     private: "Table",
     public: "Table",
     given: dict[str, Any],
-    metric: Metric | None,
+    metric: Distance | None,
     promise: dict[str, Any],
     run: dict[str, Any],
 ) -> "PrivateValues":
@@ -279,7 +240,7 @@ def _run(
 
     check_applies(method, given, APPLIES[method])
     arguments: dict[str, Any] = {**promise, **run}
-    if method is Method.KNN_SHAPLEY:
+    if method == "knn-shapley":
         arguments |= {"metric": metric or "euclidean", "k": 5 if given["k"] is None else given["k"]}
         return da.private_knn_shapley(private, X_val=public, **arguments)
     arguments["metric"] = metric or "cosine"
@@ -290,7 +251,7 @@ def _run(
     else:
         arguments["tau"] = as_number("--tau", given["tau"], float)
     if given["release"] is not None:
-        arguments["release"] = given["release"].value
+        arguments["release"] = given["release"]
     arguments |= {"geometry": bool(given["geometry"]), "n_classes": given["classes"]}
     return da.private_tknn_shapley(private, X_val=public, **arguments)
 
@@ -299,7 +260,7 @@ def _run_layered(
     private: "Table",
     public: "Table",
     given: dict[str, Any],
-    metric: Metric | None,
+    metric: Distance | None,
     promise: dict[str, Any],
     run: dict[str, Any],
     quiet: bool,
@@ -310,7 +271,7 @@ def _run_layered(
     import datassay as da
     from datassay.data import read_table
 
-    check_applies(Method.LAYERED_SHAPLEY, given, APPLIES[Method.LAYERED_SHAPLEY])
+    check_applies("layered-shapley", given, APPLIES["layered-shapley"])
     if metric is not None:
         raise UsageError("--metric does not apply to layered-shapley")
     if promise["neighbours"] != "replace":

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from datassay._choices import Weighing
 from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
@@ -15,7 +16,6 @@ from datassay.cli.options import (
     JsonOption,
     LabelOption,
     QuietOption,
-    Text,
     TextOption,
     check_conditions,
     check_jobs,
@@ -26,7 +26,6 @@ from datassay.cli.options import (
     load_table,
     shows_progress,
 )
-from datassay.cli.risk import Weighing
 
 
 def release(
@@ -54,13 +53,13 @@ def release(
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.CATEGORICAL,
+    text: TextOption = "categorical",
     k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the classifier that measures utility.", min=1)] = 5,
     people: Annotated[int, typer.Option(help="Attack this many people, drawn at random.", min=1)] = 1000,
     permutations: Annotated[int, typer.Option(help="Random orders of the attributes for each person.")] = 50,
     scenarios: Annotated[
         Weighing, typer.Option(help="What attackers know: each number of attributes, or each set, as likely.")
-    ] = Weighing.UNIFORM,
+    ] = "uniform",
     individuals: Annotated[
         bool, typer.Option("--individuals", help="Also tell what each strategy does to people by their value.")
     ] = False,
@@ -101,7 +100,7 @@ def release(
     check_jobs(jobs)
     if (write is None) != (to is None):
         raise UsageError("--write names the strategy and --to the file: give both")
-    reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text.value}
+    reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text}
     table = load_table(data, label, id, reading)
     options: dict[str, Any] = {
         "columns": column_list(alike) or None, "sensitive": sensitive, "l": l, "t": t, "strict": not relaxed,
@@ -121,7 +120,7 @@ def release(
         people=people,
         individuals=individuals,
         seed=seed,
-        scenarios=scenarios.value,
+        scenarios=scenarios,
         permutations=permutations,
         n_jobs=jobs,
         progress=shows_progress(quiet),

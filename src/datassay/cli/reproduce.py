@@ -19,11 +19,11 @@ from datassay.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from datassay.evaluate import Reproduction
+    from datassay.reproduce import Reproduction
 
 
 def _complete(incomplete: str) -> list[str]:
-    from datassay.evaluate import list_reproductions
+    from datassay.reproduce import list_reproductions
 
     return [name for name in list_reproductions() if name.startswith(incomplete)]
 
@@ -49,8 +49,8 @@ def reproduce(
       datassay reproduce tknn-detection --data path/to/folder
     """
     from datassay.data import FOLDER_VARIABLE
-    from datassay.evaluate import list_reproductions
-    from datassay.evaluate import reproduce as redo
+    from datassay.reproduce import list_reproductions
+    from datassay.reproduce import reproduce as redo
 
     conditions = check_conditions(fail_if)
     check_written([], [figure], [], [])

@@ -1,11 +1,11 @@
 """``datassay risk``: who can be found in what was released, and what gives them away."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from datassay._choices import Weighing
 from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
@@ -28,13 +28,6 @@ from datassay.cli.options import (
 )
 
 
-class Weighing(StrEnum):
-    """How scenarios are weighed."""
-
-    UNIFORM = "uniform"
-    BINOMIAL = "binomial"
-
-
 def risk(
     original: Annotated[
         str, typer.Argument(help="The original table: a CSV or Parquet file.", autocompletion=complete_file)
@@ -55,7 +48,7 @@ def risk(
     control: Annotated[str | None, typer.Option(help="File of people who are in neither: what chance scores.")] = None,
     scenarios: Annotated[
         Weighing, typer.Option(help="What attackers know: each number of attributes, or each set, as likely.")
-    ] = Weighing.UNIFORM,
+    ] = "uniform",
     known: Annotated[
         list[str] | None,
         typer.Option(help="What a named attacker knows instead: neighbour=age,sex. May be repeated."),
@@ -102,7 +95,7 @@ def risk(
     conditions = check_conditions(fail_if)
     check_written([output, shapley_output], [plot, plot_shapley], [], [original, released, control])
     check_jobs(jobs)
-    if known and scenarios is not Weighing.UNIFORM:
+    if known and scenarios != "uniform":
         raise UsageError("--known names the scenarios: leave out --scenarios")
     words = column_list(categorical)
     here = da.read_table(original, id=id, categorical=words, text="categorical")
@@ -121,7 +114,7 @@ def risk(
         found = da.reidentification_risk(
             here,
             there,
-            scenarios=_named(known) if known else scenarios.value,
+            scenarios=_named(known) if known else scenarios,
             control=outside,
             checkpoint=folder_for(checkpoint, "risk"),
             **run,

@@ -1,12 +1,12 @@
 """``datassay unique``: which attributes identify people, whom, and what coarsening them would change."""
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from datassay._choices import MissingValues
 from datassay._errors import UsageError
 from datassay.cli.options import (
     CategoricalOption,
@@ -23,13 +23,6 @@ from datassay.cli.options import (
     draw,
     shows_progress,
 )
-
-
-class Missing(StrEnum):
-    """What a missing value is."""
-
-    VALUE = "value"
-    EXCLUDE = "exclude"
 
 
 def unique(
@@ -53,8 +46,8 @@ def unique(
     key: Annotated[bool, typer.Option("--key", help="Also look at what a database key would change.")] = False,
     pairs: Annotated[bool, typer.Option("--pairs", help="Also tell how pairs of attributes interact.")] = False,
     missing: Annotated[
-        Missing, typer.Option(help="A missing value is a value of its own, or its row is left out.")
-    ] = Missing.VALUE,
+        MissingValues, typer.Option(help="A missing value is a value of its own, or its row is left out.")
+    ] = "value",
     weights: Annotated[str | None, typer.Option(help="Column with the number of people a row stands for.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     categorical: CategoricalOption = "",
@@ -123,7 +116,7 @@ def unique(
         table,
         column_list(columns) or None,
         coarsen=changed,
-        missing=missing.value,
+        missing=missing,
         weights=weights,
         method="sampled" if sampled else None,
         permutations=permutations,

@@ -1,15 +1,14 @@
 """``datassay value``: what every record of a table is worth."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from datassay._choices import Bound, Distance, KnnUtility, Missing, Sampling, Scaling, Variant
 from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     BlocksOption,
-    Bound,
     CategoricalOption,
     CheckpointOption,
     DaskOption,
@@ -20,12 +19,8 @@ from datassay.cli.options import (
     JobsOption,
     JsonOption,
     LabelOption,
-    Metric,
-    Missing,
     Model,
     QuietOption,
-    Scale,
-    Text,
     TextOption,
     as_number,
     bytes_for_blocks,
@@ -52,48 +47,21 @@ if TYPE_CHECKING:
     from datassay.results import Values
     from datassay.value import Estimate, Tuning
 
-
-class Method(StrEnum):
-    """Methods by the names of the command line."""
-
-    KNN_SHAPLEY = "knn-shapley"
-    KNN_BANZHAF = "knn-banzhaf"
-    KNN_LOO = "knn-loo"
-    TKNN_SHAPLEY = "tknn-shapley"
-    SELF_SHAPLEY = "self-shapley"
-    WAKA = "waka"
-    SELF_WAKA = "self-waka"
-    DATA_SHAPLEY = "data-shapley"
-    DATA_BANZHAF = "data-banzhaf"
-    BETA_SHAPLEY = "beta-shapley"
-    LEAVE_ONE_OUT = "leave-one-out"
-    DATA_OOB = "data-oob"
-    LAYERED_SHAPLEY = "layered-shapley"
-
-
-class Utility(StrEnum):
-    """What a coalition of records is worth."""
-
-    SOFT = "soft"
-    FRACTION = "fraction"
-
-
-class Variant(StrEnum):
-    """What of a record's influence on the loss counts."""
-
-    SIGNED = "signed"
-    REMOVAL = "removal"
-    ADDITION = "addition"
-
-
-class Sampling(StrEnum):
-    """How orders of records are drawn."""
-
-    AUTO = "auto"
-    PLAIN = "plain"
-    ANTITHETIC = "antithetic"
-    STRATIFIED = "stratified"
-    EXACT = "exact"
+Method = Literal[
+    "knn-shapley",
+    "knn-banzhaf",
+    "knn-loo",
+    "tknn-shapley",
+    "self-shapley",
+    "waka",
+    "self-waka",
+    "data-shapley",
+    "data-banzhaf",
+    "beta-shapley",
+    "leave-one-out",
+    "data-oob",
+    "layered-shapley",
+]
 
 
 FITS = "Methods that fit a model (data-shapley and those after it)"
@@ -110,7 +78,7 @@ def value(
             "is valued by all the others."
         ),
     ] = None,
-    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = Method.KNN_SHAPLEY,
+    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = "knn-shapley",
     k: Annotated[
         str | None,
         typer.Option("--k", "-k", help="Number of neighbours (5), or 'auto' for the most accurate."),
@@ -124,11 +92,11 @@ def value(
     ] = None,
     variant: Annotated[Variant | None, typer.Option(help="For waka: signed, or for removal or addition.")] = None,
     metric: Annotated[
-        Metric | None,
+        Distance | None,
         typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out."),
     ] = None,
     utility: Annotated[
-        Utility | None,
+        KnnUtility | None,
         typer.Option(help="Utility for knn-shapley, knn-loo and self-shapley; soft if left out."),
     ] = None,
     balance: Annotated[
@@ -220,11 +188,11 @@ def value(
     id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
     ignore: IgnoreOption = "",
     categorical: CategoricalOption = "",
-    text: TextOption = Text.REFUSE,
+    text: TextOption = "refuse",
     missing: Annotated[
         Missing, typer.Option(help="Missing values: fill in the training median or a category, or refuse.")
-    ] = Missing.IMPUTE,
-    scale: Annotated[Scale, typer.Option(help="How numbers are scaled, fitted on training data.")] = Scale.STANDARD,
+    ] = "impute",
+    scale: Annotated[Scaling, typer.Option(help="How numbers are scaled, fitted on training data.")] = "standard",
     truth: Annotated[
         str | None,
         typer.Option(help="A true/false column, not used as a feature: how well do low values find it?"),
@@ -306,15 +274,15 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
     if reads_in_blocks(data, streamed):
         unusable: dict[str, object] = {
-            "--split": split, "--truth": truth, "--categorical": categorical, "--text": text is not Text.REFUSE,
-            "--scale minmax": scale is Scale.MINMAX,
+            "--split": split, "--truth": truth, "--categorical": categorical, "--text": text != "refuse",
+            "--scale minmax": scale == "minmax",
             "--dask": dask, "--device": device,
         }  # fmt: skip
-        check_streamed(data, method.value, label, validation, given, unusable)
+        check_streamed(data, method, label, validation, given, unusable)
         assert label is not None
         assert validation is not None
         values, how = value_streamed(
-            method.value, data, label, id, validation, column_list(ignore), scale.value, given,
+            method, data, label, id, validation, column_list(ignore), scale, given,
             run | {"memory": bytes_for_blocks(memory)},
         )  # fmt: skip
         tuned: Tuning | None = None
@@ -421,25 +389,25 @@ def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
 
 # The options that mean something to each method, beside those of the data and of the run.
 APPLIES = {
-    Method.KNN_SHAPLEY: {"k", "utility", "tolerance", "balance", "validation"},
-    Method.KNN_BANZHAF: {"k", "tolerance", "balance", "validation"},
-    Method.KNN_LOO: {"k", "utility", "balance", "validation"},
-    Method.TKNN_SHAPLEY: {"tau", "balance", "validation"},
-    Method.SELF_SHAPLEY: {"k", "utility", "tolerance"},
-    Method.WAKA: {"k", "tau", "variant", "tolerance", "balance", "validation"},
-    Method.SELF_WAKA: {"k", "tolerance"},
+    "knn-shapley": {"k", "utility", "tolerance", "balance", "validation"},
+    "knn-banzhaf": {"k", "tolerance", "balance", "validation"},
+    "knn-loo": {"k", "utility", "balance", "validation"},
+    "tknn-shapley": {"tau", "balance", "validation"},
+    "self-shapley": {"k", "utility", "tolerance"},
+    "waka": {"k", "tau", "variant", "tolerance", "balance", "validation"},
+    "self-waka": {"k", "tolerance"},
 }
 _FITS = {"model", "scoring", "group_by", "kappa", "lam", "cache", "checkpoint"}
 _STOPS = {"max_coalitions", "max_seconds", "max_width", "convergence"}
 BY_MODEL = {
-    Method.DATA_SHAPLEY: {*_FITS, *_STOPS, "sampling", "truncation"},
-    Method.DATA_BANZHAF: {*_FITS, *_STOPS, "sampling"},
-    Method.BETA_SHAPLEY: {*_FITS, *_STOPS, "sampling", "truncation", "alpha", "beta"},
-    Method.LEAVE_ONE_OUT: _FITS,
-    Method.DATA_OOB: {*_STOPS, "model", "group_by", "kappa", "lam"},
-    Method.LAYERED_SHAPLEY: {*_FITS, "alpha", "beta", "c", "bound", "design"},
+    "data-shapley": {*_FITS, *_STOPS, "sampling", "truncation"},
+    "data-banzhaf": {*_FITS, *_STOPS, "sampling"},
+    "beta-shapley": {*_FITS, *_STOPS, "sampling", "truncation", "alpha", "beta"},
+    "leave-one-out": _FITS,
+    "data-oob": {*_STOPS, "model", "group_by", "kappa", "lam"},
+    "layered-shapley": {*_FITS, "alpha", "beta", "c", "bound", "design"},
 }
-SELF = (Method.SELF_SHAPLEY, Method.SELF_WAKA)
+SELF = ("self-shapley", "self-waka")
 
 
 def _run(
@@ -449,8 +417,8 @@ def _run(
     import datassay as da
 
     if held_out is not None and method in SELF:
-        raise UsageError(f"{method.value} values records for themselves: leave out --validation and --split")
-    metric = given["metric"] or ("cosine" if method is Method.TKNN_SHAPLEY else "euclidean")
+        raise UsageError(f"{method} values records for themselves: leave out --validation and --split")
+    metric = given["metric"] or ("cosine" if method == "tknn-shapley" else "euclidean")
     arguments: dict[str, Any] = {"metric": metric, **run}
     if "validation" in APPLIES[method]:
         arguments["X_val"] = held_out
@@ -458,11 +426,11 @@ def _run(
             labels = (train if held_out is None else held_out).labels
             arguments["weights"] = da.balance_weights(labels, given["balance"])
     tuned: Tuning | None = None
-    if method is Method.WAKA and given["tau"] is not None:
-        if given["variant"] in (None, Variant.SIGNED):
+    if method == "waka" and given["tau"] is not None:
+        if given["variant"] in (None, "signed"):
             raise UsageError("--tau is the threshold of --variant removal and addition")
         arguments["tau"] = as_number("--tau", given["tau"], float)
-    if method is Method.TKNN_SHAPLEY:
+    if method == "tknn-shapley":
         if given["tau"] in (None, "auto"):
             tuned = da.tune_tau(train, **arguments)
             arguments["tau"] = tuned.best
@@ -477,7 +445,7 @@ def _run(
     for name in ("utility", "tolerance", "variant", "checkpoint", "device"):
         if given[name] is not None:
             arguments[name] = given[name]
-    values: Values = getattr(da, method.value.replace("-", "_"))(train, **arguments)
+    values: Values = getattr(da, method.replace("-", "_"))(train, **arguments)
     return values, tuned
 
 
@@ -492,30 +460,28 @@ def _run_model(
     """Call a method that fits a model, with the options given."""
     import datassay as da
 
-    if method is Method.DATA_OOB:
+    if method == "data-oob":
         if held_out is not None:
             raise UsageError("data-oob needs no validation records: leave out --validation and --split")
     elif held_out is None:
-        raise UsageError(
-            f"{method.value} scores a model: name validation records with --validation, or use --split 0.8"
-        )
-    estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method is Method.LAYERED_SHAPLEY)
+        raise UsageError(f"{method} scores a model: name validation records with --validation, or use --split 0.8")
+    estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method == "layered-shapley")
     arguments: dict[str, Any] = dict(run)
     for name in ("scoring", "max_seconds", "max_width", "truncation", "alpha", "beta", "cache", "checkpoint"):
         if given[name] is not None:
             arguments[name] = given[name]
     for name in ("sampling", "bound"):
         if given[name] is not None:
-            arguments[name] = given[name].value
+            arguments[name] = given[name]
     if given["max_coalitions"] is not None:
-        arguments["max_bags" if method is Method.DATA_OOB else "max_coalitions"] = given["max_coalitions"]
+        arguments["max_bags" if method == "data-oob" else "max_coalitions"] = given["max_coalitions"]
     if given["group_by"] is not None:
         arguments["groups"] = given["group_by"]
-    if method is not Method.DATA_OOB:
+    if method != "data-oob":
         arguments["X_val"] = held_out
-    if method is Method.LAYERED_SHAPLEY:
+    if method == "layered-shapley":
         _layered_arguments(arguments, estimator, train, given, quiet)
-    values: Estimate = getattr(da, method.value.replace("-", "_"))(estimator, train, **arguments)
+    values: Estimate = getattr(da, method.replace("-", "_"))(estimator, train, **arguments)
     return values
 
 

@@ -5,14 +5,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
+from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.data import simulate
 from datassay.data.reading import read_table
-from datassay.data.table import Column, Missing, Scaling, Table
+from datassay.data.table import Column, Table
 
 FOLDER_VARIABLE = "DATASSAY_DATA"
 """Environment variable that names a folder of Parquet files to load by name."""
@@ -69,7 +69,7 @@ def load_dataset(
     seed: int | None = None,
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
-    text: Literal["refuse", "categorical", "ignore"] = "refuse",
+    text: TextColumns = "refuse",
     missing: Missing = "impute",
     scale: Scaling = "standard",
 ) -> Table:

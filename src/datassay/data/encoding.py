@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Missing, Scaling
 from datassay._errors import InputError
 from datassay.data.reading import MISSING_IN_CSV, is_missing
-from datassay.data.table import Column, Missing, Scaling, Table, categorical, check_encoding
+from datassay.data.table import Column, Table, categorical, check_encoding
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Literal
+from typing import IO, TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.data.files import ParquetFile, describe, find_parquet, is_many, unreadable
 from datassay.data.partitions import count_partitions, is_dask
-from datassay.data.table import Column, Missing, Scaling, Table, check_encoding, missing_column
+from datassay.data.table import Column, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -43,7 +44,7 @@ def read_table(
     *,
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
-    text: Literal["refuse", "categorical", "ignore"] = "refuse",
+    text: TextColumns = "refuse",
     missing: Missing = "impute",
     scale: Scaling = "standard",
     like: Table | None = None,
@@ -88,7 +89,7 @@ def read_table(
     >>> table.features, table.labels.tolist()
     (('age', 'job'), ['a', 'b', 'a'])
     """
-    _checks.choice("text", text, ("refuse", "categorical", "ignore"))
+    _checks.choice("text", text, get_args(TextColumns))
     check_encoding(scale, missing)
     for parameter, given in (("ignore", ignore), ("categorical", categorical), ("columns", columns)):
         _checks.not_one_string(parameter, given)
@@ -634,9 +635,7 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
         ) from None
 
 
-def as_table(
-    given: object, *, like: Table | None = None, text: Literal["refuse", "categorical", "ignore"] = "refuse"
-) -> Table:
+def as_table(given: object, *, like: Table | None = None, text: TextColumns = "refuse") -> Table:
     """A table as it is; a file or frame read, like another table if that is given."""
     return given if isinstance(given, Table) else read_table(given, like=like, text=text)
 

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Missing, Scaling
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay.results import Fact, FrameKind, as_facts, make_frame, save_columns
 
 Kind = Literal["numeric", "categorical"]
-Scaling = Literal["standard", "minmax", "none"]
-Missing = Literal["impute", "error"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
-from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
+from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
 from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import Estimator
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
 from datassay.results import (
     MOST_CLASSES,
     Fact,

@@ -1,28 +1,5 @@
 """Identity: who can be found in a table, and which attributes give them away."""
 
-from datassay.identity.coarsening import CoarseningPlan, measured_bins, suggest_coarsening
-from datassay.identity.queries import QueryScores, score_queries
-from datassay.identity.result import AttributeMeans, AttributeSets, AttributeTable, Groups, Uniqueness
-from datassay.identity.risk import Scenarios, reidentification_risk, reidentification_shapley
-from datassay.identity.risk_result import Risk, RiskShapley
-from datassay.identity.uniqueness import group_sizes, uniqueness_shapley
+from lazy_loader import attach_stub
 
-__all__ = [
-    "AttributeMeans",
-    "AttributeSets",
-    "AttributeTable",
-    "CoarseningPlan",
-    "Groups",
-    "QueryScores",
-    "Risk",
-    "RiskShapley",
-    "Scenarios",
-    "Uniqueness",
-    "group_sizes",
-    "measured_bins",
-    "reidentification_risk",
-    "reidentification_shapley",
-    "score_queries",
-    "suggest_coarsening",
-    "uniqueness_shapley",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -5,11 +5,9 @@ matches are those singled out, and anybody in the original whom it describes may
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +17,13 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.data import Table
 from datassay.identity.risk import lay_out
-from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
+from datassay.results import Fact, Parameter, Result, as_facts
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class QueryScores:
+class QueryScores(Result):
     """Recorded queries, scored; made by :func:`datassay.score_queries`.
 
     Attributes
@@ -40,6 +38,16 @@ class QueryScores:
         Who has that score (empty if nobody), and what it is made of.
     """
 
+    COLUMNS: ClassVar = {
+        "query": "ids",
+        "score": "values",
+        "matches": "matches",
+        "people": "people",
+        "person": "person",
+        "linkability": "linkability",
+        "gain": "gain",
+    }
+
     ids: NDArray[np.str_]
     values: Floats
     matches: NDArray[np.int64]
@@ -51,34 +59,11 @@ class QueryScores:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(self, "ids", "values", "matches", "people", "person", "linkability", "gain")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def __repr__(self) -> str:
         return f"QueryScores({len(self)} queries, highest {self.values.max():.3f})"
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "query": self.ids, "score": self.values, "matches": self.matches, "people": self.people,
-            "person": self.person, "linkability": self.linkability, "gain": self.gain,
-        }  # fmt: skip
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a query: score, matches, people, person, linkability, gain."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "query scores",
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
+    def _who(self) -> str:
+        return "queries"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: how many ``queries``, the ``highest_score``, and ``score.QUERY`` of each."""
@@ -98,23 +83,7 @@ class QueryScores:
                 f"{self.values[i]:.3f}  {self.ids[i]}: {self.matches[i]:,} records of {self.people[i]:,} people"
                 f" (link {self.linkability[i]:.2f}, gain {self.gain[i]:.2f}){whom}"
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-
-def load_query_scores(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> QueryScores:
-    """The result that :meth:`QueryScores.save` wrote."""
-    return QueryScores(
-        ids=columns["query"].astype(np.str_),
-        values=columns["score"].astype(np.float64),
-        matches=columns["matches"].astype(np.int64),
-        people=columns["people"].astype(np.int64),
-        person=np.array([text or "" for text in columns["person"].tolist()], np.str_),
-        linkability=columns["linkability"].astype(np.float64),
-        gain=columns["gain"].astype(np.float64),
-        parameters=header["parameters"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
+        return self._in_words(lines)
 
 
 def score_queries(

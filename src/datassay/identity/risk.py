@@ -9,18 +9,19 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
+from datassay._choices import Weighing
 from datassay._errors import InputError, UsageError
 from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
-from datassay.identity.risk_result import Risk, RiskShapley
+from datassay.identity.results import Risk, RiskShapley
 from datassay.neighbors import Run
 from datassay.results import Parameter
 
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
 MOST_EXACT_SETS: Final = 2**16
 CHUNK: Final = 16
+FRESH: Final = 64  # sets, after which distances are summed up anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,22 +364,30 @@ def _attack(
     """
     d, n = setting.people.shape
     epsilons = (setting.epsilon1, setting.epsilon2)
+    everything = np.add.accumulate(setting.zeta)[-1]  # sums as the kernels make them: one after another
 
     def task(part: range) -> tuple[Floats, ...]:
         from datassay.identity import risk_kernels
 
         given = setting.arguments(slice(part.start, part.stop))
-        orders = None
         if masks is None:
             one = np.tile(np.arange(d), (permutations, 1))
             orders = np.array(
                 [np.random.default_rng([seed, 2, place]).permuted(one, axis=1) for place in setting.places[part]]
             )
-            scores = np.empty((len(part), permutations, d, 4))
-            risk_kernels.attack_in_orders(*given, orders, *epsilons, scores)
+            known = np.bitwise_or.accumulate(1 << orders, axis=2)
+            unknown = np.subtract.accumulate(np.insert(setting.zeta[orders], 0, everything, axis=2), axis=2)[..., 1:]
+            unknown[..., -1] = 0.0
+            length = d
         else:
-            scores = np.empty((len(part), 1, len(masks), 4))
-            risk_kernels.attack_with_sets(*given, masks, *epsilons, scores[:, 0])
+            orders, known, length = None, masks[None, None], FRESH
+            outside = (masks[:, None] >> np.arange(d)) & 1 == 0
+            unknown = np.add.accumulate(np.where(outside, setting.zeta, 0.0), axis=1)[None, None, :, -1]
+        scores = np.empty((len(part), *known.shape[1:], 4))
+        risk_kernels.attack(
+            *given, known.reshape(len(known), -1), unknown.reshape(len(known), -1), length, *epsilons,
+            scores.reshape(len(part), -1, 4),
+        )  # fmt: skip
         return reduce(Played(scores, orders, masks))
 
     with Bar(run.progress, n, "people") as report:
@@ -404,7 +414,7 @@ def _size_weights(scenarios: str, d: int) -> Floats:
     return np.asarray(sizes / sizes.sum())
 
 
-Scenarios = Literal["uniform", "binomial"] | Mapping[str, Sequence[str]]
+Scenarios = Weighing | Mapping[str, Sequence[str]]
 
 
 def reidentification_risk(
@@ -501,7 +511,7 @@ def reidentification_risk(
     outside = None if control is None else _control(setting, here, space, control, neighbours, run)
     d = len(setting.columns)
     if isinstance(scenarios, str):
-        _checks.choice("scenarios", scenarios, ("uniform", "binomial"))
+        _checks.choice("scenarios", scenarios, get_args(Weighing))
         if scenario_weights is not None:
             raise UsageError("scenario_weights is for named scenarios")
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))

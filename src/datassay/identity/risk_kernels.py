@@ -2,6 +2,9 @@
 
 A person is a point, the release a matrix (attributes × distinct records) with a count for each record. An attribute
 contributes |o − t| (numbers, scaled to 0…1; at most 1) or 0/1 (categories) to a distance.
+
+Scenarios are sets of attributes, as bit masks, in runs: from one to the next only the attributes that change are added
+or taken away, and each run starts anew, so that rounding does not add up.
 """
 
 import math
@@ -11,6 +14,7 @@ import numpy as np
 from datassay._jit import kernel
 
 TIE = 1e-12  # distances closer than this are equal: sums in another order differ by rounding
+BLOCK = 1024  # records that are looked at one block after another, so that their numbers stay in the cache
 
 
 @kernel
@@ -74,37 +78,109 @@ def _linkable(distance, mean, deviation):
 
 
 @kernel
-def _judge(distance, full_gain, known_gain, link, linkable, counts, unknown, everything, epsilon1, epsilon2, out):
-    """Score a scenario: linkability, information gain and score of the records at minimal distance; then guessing.
-
-    ``full_gain − known_gain`` is E(t), the reconstruction error weighted by ζ; ``unknown`` and ``everything`` are Σζ of
-    the attributes to reconstruct and of all. Who picks a record at random scores the mean of L(t) · max(I(t), ε₂), to
-    which only ``linkable`` records add.
-    """
-    best = distance[0]
-    for t in range(1, len(distance)):
-        best = min(best, distance[t])
-    size, linked, error = 0.0, 0.0, 0.0
+def _move(distance, part, sign):
+    """Add an attribute to the distances, or take it away (``sign`` −1); the least of them is returned."""
     for t in range(len(distance)):
-        if distance[t] <= best + TIE:
-            size += counts[t]
-            linked += counts[t] * link[t]
-            error += counts[t] * (full_gain[t] - known_gain[t])
-    linked /= size
+        distance[t] += sign * part[t]
+    a = b = c = d = np.inf  # minima side by side: one after another would wait for each other
+    whole = len(distance) // 4 * 4
+    for t in range(0, whole, 4):
+        a = distance[t] if distance[t] < a else a
+        b = distance[t + 1] if distance[t + 1] < b else b
+        c = distance[t + 2] if distance[t + 2] < c else c
+        d = distance[t + 3] if distance[t + 3] < d else d
+    for t in range(whole, len(distance)):
+        a = min(a, distance[t])
+    return min(min(a, b), min(c, d))
+
+
+@kernel
+def _single_out(parts, full_gain, link, counts, zeta, alike, masks, hint, best, sums):
+    """Of the records at minimal distance, for each scenario of a run: their number, and sums of L(t) and of E(t).
+
+    E(t) is the reconstruction error weighted by ζ. Blocks of records are looked at one after another, those at the
+    least distance so far are added up, and the sums begin anew where a nearer one is found. ``hint`` is a record that
+    may be near. False if distances that differ by rounding alone were found in between: then ``best`` is final, and
+    the sums are right if it is called again with ``hint`` −1.
+    """
+    distance, known = np.empty(BLOCK), np.empty(BLOCK)
+    n, sure, before = parts.shape[1], True, 0
+    if hint >= 0:
+        gap = 0.0
+        for s in range(len(masks)):
+            for a in range(len(parts)):
+                now = (masks[s] >> a) & 1
+                if now != (before >> a) & 1:
+                    gap += (1.0 if now else -1.0) * parts[a, hint]
+            before = masks[s]
+            best[s] = gap
+    sums[:] = 0.0
+    for first in range(0, n, BLOCK):
+        here = distance[: min(BLOCK, n - first)]
+        here[:] = 0.0
+        known[:] = 0.0
+        before, least = 0, 0.0
+        for s in range(len(masks)):
+            for a in range(len(parts)):
+                now = (masks[s] >> a) & 1
+                if now != (before >> a) & 1:
+                    sign, part = 1.0 if now else -1.0, parts[a][first : first + BLOCK]
+                    least = _move(here, part, sign)
+                    if not alike:
+                        for t in range(len(here)):
+                            known[t] += sign * zeta[a] * part[t]
+            before = masks[s]
+            if least > best[s] + TIE:
+                continue
+            if least < best[s]:
+                if sums[s, 0] > 0.0:
+                    sure = sure and best[s] - least > TIE
+                    sums[s] = 0.0
+                best[s] = least
+            for t in range(len(here)):
+                if here[t] <= best[s] + TIE:
+                    count = counts[first + t]
+                    sums[s, 0] += count
+                    sums[s, 1] += count * link[first + t]
+                    sums[s, 2] += count * (full_gain[first + t] - (here[t] if alike else known[t]))
+    return sure
+
+
+@kernel
+def _score(found, near, total, unknown, everything, epsilon1, epsilon2, out):
+    """Score a scenario: linkability, information gain and score of the records singled out; then guessing.
+
+    ``found`` are their number and their sums of L(t) and E(t); ``unknown`` and ``everything`` are Σζ of the attributes
+    to reconstruct and of all. Who picks one of ``total`` records at random scores the mean of L(t) · max(I(t), ε₂), to
+    which only linkable ones add: ``near`` are their numbers times L(t), their errors if nothing is known, and how much
+    less they are.
+    """
+    linked = found[1] / found[0]
     gain, gamma = 0.0, 0.0
     if unknown > 0.0:
         gamma = math.log(1.0 + epsilon1 * unknown / everything) / math.log(1.0 + epsilon1)
-        gain = gamma * min(1.0, max(0.0, 1.0 - error / size / unknown))
+        gain = gamma * min(1.0, max(0.0, 1.0 - found[2] / found[0] / unknown))
+    guess = 0.0
+    for t in range(near.shape[1]):
+        told = 0.0
+        if unknown > 0.0:
+            told = gamma * min(1.0, max(0.0, 1.0 - (near[1, t] - near[2, t]) / unknown))
+        guess += near[0, t] * max(told, epsilon2)
     out[0] = linked
     out[1] = gain
     out[2] = linked * max(gain, epsilon2)
-    guess = 0.0
-    for t in linkable:
-        told = 0.0
-        if unknown > 0.0:
-            told = gamma * min(1.0, max(0.0, 1.0 - (full_gain[t] - known_gain[t]) / unknown))
-        guess += counts[t] * link[t] * max(told, epsilon2)
-    out[3] = guess / counts.sum()
+    out[3] = guess / total
+
+
+@kernel
+def _near(linkable, counts, link, full_gain):
+    """What is said of the linkable records (see ``_score``), nothing being known."""
+    found = np.zeros((3, len(linkable)))
+    for i in range(len(linkable)):
+        t = linkable[i]
+        found[0, i] = counts[t] * link[t]
+        found[1, i] = full_gain[t]
+    return found
 
 
 @kernel
@@ -122,82 +198,39 @@ def _prepare(person, released, categorical, zeta, mean, deviation, parts, full, 
 
 
 @kernel
-def attack_in_orders(people, released, counts, categorical, zeta, mean, deviation, orders, epsilon1, epsilon2, out):
-    """Attack each person with more and more attributes, in each of their orders: out[person, order, size − 1, 4]."""
-    d, m = released.shape
-    parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
-    distance, known_gain = np.empty(m), np.empty(m)
-    everything = zeta.sum()
-    alike = (zeta == 1.0).all()  # the weighted error is then the distance itself
-    known = distance if alike else known_gain
-    for i in range(people.shape[1]):
-        _prepare(people[:, i], released, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
-        linkable = np.flatnonzero(link)
-        for o in range(orders.shape[1]):
-            distance[:] = 0.0
-            known_gain[:] = 0.0
-            unknown = everything
-            for step in range(d):
-                a = orders[i, o, step]
-                unknown = 0.0 if step == d - 1 else unknown - zeta[a]
-                for t in range(m):
-                    distance[t] += parts[a, t]
-                if not alike:
-                    for t in range(m):
-                        known_gain[t] += zeta[a] * parts[a, t]
-                _judge(
-                    distance, full_gain, known, link, linkable, counts, unknown, everything, epsilon1, epsilon2,
-                    out[i, o, step],
-                )  # fmt: skip
+def attack(
+    people, released, counts, categorical, zeta, mean, deviation, masks, unknown, length, epsilon1, epsilon2, out
+):
+    """Attack each person with all scenarios, in runs of this length: out[person, scenario, 4].
 
-
-@kernel
-def attack_with_sets(people, released, counts, categorical, zeta, mean, deviation, masks, epsilon1, epsilon2, out):
-    """Attack each person with each of these sets of attributes, as bit masks: out[person, set, 4].
-
-    From one set to the next only the attributes that change are added or taken away; masks in the order of a Gray code
-    change one at a time. Every 64 sets the sums are made anew, so that rounding does not add up.
+    ``masks``: a row for each person, or one for all; ``unknown``: Σζ of the attributes that are not known.
     """
     d, m = released.shape
     parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
-    distance, known_gain = np.empty(m), np.empty(m)
-    everything = zeta.sum()
+    best, sums = np.empty(length), np.empty((length, 3))
+    everything, total = zeta.sum(), counts.sum()
+    alike = (zeta == 1.0).all()  # the weighted error is then the distance itself
     for i in range(people.shape[1]):
         _prepare(people[:, i], released, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
         linkable = np.flatnonzero(link)
-        before = 0
-        for s in range(len(masks)):
-            if s % 64 == 0:
-                distance[:] = 0.0
-                known_gain[:] = 0.0
-                before = 0
-            unknown = 0.0
-            for a in range(d):
-                now, then = (masks[s] >> a) & 1, (before >> a) & 1
-                if not now:
-                    unknown += zeta[a]
-                if now and not then:
-                    for t in range(m):
-                        distance[t] += parts[a, t]
-                        known_gain[t] += zeta[a] * parts[a, t]
-                elif then and not now:
-                    for t in range(m):
-                        distance[t] -= parts[a, t]
-                        known_gain[t] -= zeta[a] * parts[a, t]
-            before = masks[s]
-            _judge(
-                distance,
-                full_gain,
-                known_gain,
-                link,
-                linkable,
-                counts,
-                unknown,
-                everything,
-                epsilon1,
-                epsilon2,
-                out[i, s],
-            )
+        near, near_parts = _near(linkable, counts, link, full_gain), parts[:, linkable]
+        own, nearest = min(i, len(masks) - 1), full.argmin()
+        for start in range(0, masks.shape[1], length):
+            run = masks[own, start : start + length]
+            if not _single_out(parts, full_gain, link, counts, zeta, alike, run, nearest, best, sums):
+                _single_out(parts, full_gain, link, counts, zeta, alike, run, -1, best, sums)
+            near[2] = 0.0
+            before = 0
+            for s in range(len(run)):
+                for a in range(d):
+                    now = (run[s] >> a) & 1
+                    if now != (before >> a) & 1:
+                        weight = zeta[a] if now else -zeta[a]
+                        for t in range(len(linkable)):
+                            near[2, t] += weight * near_parts[a, t]
+                before = run[s]
+                at = start + s
+                _score(sums[s], near, total, unknown[own, at], everything, epsilon1, epsilon2, out[i, at])
 
 
 @kernel
@@ -205,17 +238,22 @@ def score_chosen(people, chosen, counts, categorical, zeta, mean, deviation, kno
     """Score the same chosen records against each person, whose attributes ``known`` were known: out[person, 4]."""
     d, m = chosen.shape
     parts, full, full_gain, link = np.empty((d, m)), np.empty(m), np.empty(m), np.empty(m)
-    nothing, known_gain = np.zeros(m), np.empty(m)
-    everything, unknown = zeta.sum(), 0.0
+    everything, unknown, total = zeta.sum(), 0.0, counts.sum()
     for a in range(d):
         if not known[a]:
             unknown += zeta[a]
     for i in range(people.shape[1]):
         _prepare(people[:, i], chosen, categorical, zeta, mean[i], deviation[i], parts, full, full_gain, link)
-        linkable = np.flatnonzero(link)
-        known_gain[:] = 0.0
+        known_gain, found = np.zeros(m), np.zeros(3)
         for a in range(d):
             if known[a]:
                 for t in range(m):
                     known_gain[t] += zeta[a] * parts[a, t]
-        _judge(nothing, full_gain, known_gain, link, linkable, counts, unknown, everything, epsilon1, epsilon2, out[i])
+        for t in range(m):
+            found[0] += counts[t]
+            found[1] += counts[t] * link[t]
+            found[2] += counts[t] * (full_gain[t] - known_gain[t])
+        linkable = np.flatnonzero(link)
+        near = _near(linkable, counts, link, full_gain)
+        near[2] = known_gain[linkable]
+        _score(found, near, total, unknown, everything, epsilon1, epsilon2, out[i])

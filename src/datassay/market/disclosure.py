@@ -12,31 +12,31 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress, check_progress
 from datassay.data import Encoder, Inputs, Table, as_labels, prepare
-from datassay.market.moving import METRICS, UNSEEN, UTILITIES, MovingNeighbours, Unseen, Utility, knn_utility
+from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
 from datassay.market.owner import DataOwner, RehearsingOwner, positions
 from datassay.market.pricing import gini
 from datassay.market.strategies import (
-    STRATEGIES,
     ConsumerView,
     Move,
     NoisyShapley,
     RandomSubset,
     Strategy,
-    StrategyName,
     check_options,
 )
-from datassay.neighbors import DEFAULT_MEMORY, Run, as_floats
+from datassay.neighbors import Run, as_floats
 from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_apart, check_ledger
 from datassay.results import (
     Fact,
@@ -278,7 +278,7 @@ class Disclosure:
         ``spending`` is the Lorenz curve: the share of all spending that goes to the least-queried share of records.
         Returns the axes.
         """
-        _checks.choice("what", what, ("utility", "gini", "spearman", "error", "spending"))
+        _checks.choice("what", what, get_args(Trajectory))
         if ax is None:
             ax = new_axes(6.5, 4)
         check_axes(ax)
@@ -480,9 +480,11 @@ def disclosure_game(
     """
     bounds = tuple(bounds) if isinstance(bounds, np.ndarray) else bounds
     if isinstance(strategy, str):
-        _checks.choice("strategy", strategy, STRATEGIES)
+        _checks.choice("strategy", strategy, get_args(StrategyName))
     elif not callable(strategy):
-        raise UsageError(f"strategy must be one of {', '.join(STRATEGIES)}, or a function; got {strategy!r}")
+        raise UsageError(
+            f"strategy must be one of {', '.join(get_args(StrategyName))}, or a function; got {strategy!r}"
+        )
     options = check_options(
         strategy,
         {
@@ -624,8 +626,8 @@ class Rules:
             ("t_max", _checks.integer("t_max", self.t_max, at_least=0)),
             ("k", _checks.integer("k", self.k, at_least=1)),
             ("metric", _checks.choice("metric", self.metric, METRICS)),
-            ("utility", _checks.choice("utility", self.utility, UTILITIES)),
-            ("unseen", _checks.choice("unseen", self.unseen, UNSEEN)),
+            ("utility", _checks.choice("utility", self.utility, get_args(Utility))),
+            ("unseen", _checks.choice("unseen", self.unseen, get_args(Unseen))),
             ("exploration", _checks.number("exploration", self.exploration, at_least=0)),
             ("learning_rate", _checks.number("learning_rate", self.learning_rate, above=0, at_most=1)),
         ):

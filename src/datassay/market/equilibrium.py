@@ -8,19 +8,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Measure, Unseen, Utility
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.market.disclosure import INTERRUPTED, MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
-from datassay.market.moving import Unseen, Utility
 from datassay.market.pricing import gini
-from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.neighbors import Run
 from datassay.privacy import fingerprint
 from datassay.results import (
     Fact,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-MEASURES = ("reached", "queries", "budget", "utility", "gini", "inclusiveness", "spearman")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 _SHOWN = {
     "reached": "share of games that reach the target",
     "gini": "Gini of spending",

@@ -4,24 +4,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Attacker
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
 from datassay.market.disclosure import Disclosure
-from datassay.neighbors import DEFAULT_MEMORY
 from datassay.results import Fact, FrameKind, as_facts, check_axes, make_frame, new_axes, save_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Attacker = Literal["outsider", "insider"]
 
 
 @dataclass(frozen=True, eq=False)

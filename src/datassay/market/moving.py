@@ -1,18 +1,15 @@
 """The utility of a k-NN model whose points move one at a time, kept up to date instead of computed anew."""
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Unseen, Utility
 from datassay._errors import InputError
 from datassay.neighbors import NearestRanking, Ranked, Run, as_floats, collect, make_space
 
-Utility = Literal["votes", "accuracy"]
-Unseen = Literal["origin", "absent"]
-UTILITIES: tuple[Utility, ...] = get_args(Utility)
-UNSEEN: tuple[Unseen, ...] = get_args(Unseen)
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]
 
@@ -60,8 +57,8 @@ class MovingNeighbours:
         from datassay.market import kernels
 
         _checks.choice("metric", metric, METRICS)
-        _checks.choice("utility", utility, UTILITIES)
-        _checks.choice("unseen", unseen, UNSEEN)
+        _checks.choice("utility", utility, get_args(Utility))
+        _checks.choice("unseen", unseen, get_args(Unseen))
         k = _checks.integer("k", k, at_least=1)
         n, n_classes = _checks.integer("n", n, at_least=1), _checks.integer("n_classes", n_classes, at_least=1)
         k = min(k, n)
@@ -79,13 +76,13 @@ class MovingNeighbours:
         for tile, start in enumerate(range(0, m, kernels.TILE)):
             rows = queries[start : start + kernels.TILE]
             tiles[tile, :, : len(rows)] = rows.T
-        code = METRICS.index(metric)
+        code, judged = METRICS.index(metric), get_args(Utility).index(utility)
         room = min(n, max(2 * k, k + 32))
         self._far, self._votes = np.empty(m), np.empty(n_classes, np.int64)
         home = np.empty(m)
         kernels.distances_to(code, tiles, np.zeros(d), home)
         self.state = kernels.State(
-            code, UTILITIES.index(utility), k, n_classes, tiles, queries, np.zeros((n, d)), np.zeros(n, np.bool_),
+            code, judged, k, n_classes, tiles, queries, np.zeros((n, d)), np.zeros(n, np.bool_),
             np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(codes_val, np.int64), home,
             np.empty((m, room)), np.empty((m, room), np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64),
             np.empty(k, np.int64), np.array([0, 0, n if unseen == "origin" else 0, 0], np.int64),

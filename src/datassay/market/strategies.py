@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-StrategyName = Literal["random", "shapley", "shapley-commit", "ucb"]
-STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 STRATEGY_OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to which strategy
     "random": ("share",),
     "shapley": ("share",),

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import (
-    DEFAULT_MEMORY,
     AnySpace,
     FullRanking,
     NearestDistances,

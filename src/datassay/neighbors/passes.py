@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import DEFAULT_MEMORY, Bytes
 from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
@@ -30,16 +31,6 @@ from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, Neighbou
 if TYPE_CHECKING:
     import torch
 
-
-class _Bytes(int):
-    """A number of bytes that nobody asked for: where a device has its own idea, that is taken instead."""
-
-
-DEFAULT_MEMORY: Final = _Bytes(512 * 2**20)
-"""Bytes a pass may use for its blocks unless told otherwise; a card uses what is free.
-
-Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
-"""
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 T = TypeVar("T")
@@ -67,7 +58,7 @@ class Run:
     @property
     def device_memory(self) -> int | None:
         """Bytes a device may use, if the caller said so; None for what is free there."""
-        return None if isinstance(self.memory, _Bytes) else self.memory
+        return None if isinstance(self.memory, Bytes) else self.memory
 
     def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
         # Nobody draws a bar, or asks others to work, from within a worker.

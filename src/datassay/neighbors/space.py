@@ -7,19 +7,20 @@ own neighbours.
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
 from datassay._tensors import without_tensors
 from datassay.data import Inputs
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 ONE_RECORD: Final = "X has one row and there is no validation data; a record cannot be its own neighbour"
-METRICS: Final = ("euclidean", "cosine", "manhattan", "precomputed")
+METRICS: Final[tuple[Metric, ...]] = get_args(Metric)
 PRECOMPUTED: Final = -1  # where a metric's number is asked for and there is none
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Neighbours
 from datassay._errors import UsageError
-from datassay.privacy.guarantee import NEIGHBOURS, Neighbours
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -43,7 +43,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         _checks.choice("noise", self.noise, NOISES)
-        _checks.choice("neighbours", self.neighbours, NEIGHBOURS)
+        _checks.choice("neighbours", self.neighbours, get_args(Neighbours))
         _checks.number("scale", self.scale, above=0)
         _checks.number("sensitivity", self.sensitivity, above=0)
         _checks.integer("count", self.count, at_least=1)

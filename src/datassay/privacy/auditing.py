@@ -26,14 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Neighbours, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Neighbours, Relation
 from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
-from datassay.privacy.statistics import ReleaseKind
 from datassay.results import Fact, as_facts
 
 if TYPE_CHECKING:
@@ -405,7 +404,7 @@ def audit(
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     if trials is not None:
         trials = _checks.integer("trials", trials, at_least=100)
-    _checks.choice("neighbours", neighbours, NEIGHBOURS)
+    _checks.choice("neighbours", neighbours, get_args(Neighbours))
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     checks: list[str] = []
     parts = 1

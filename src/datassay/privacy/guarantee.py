@@ -1,21 +1,17 @@
 """What a private release promises, in one small record that an auditor can check."""
 
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from datassay import _checks
+from datassay._choices import Relation
 
-Neighbours = Literal["add-remove", "replace"]
-Relation = Literal["add-remove", "replace", "replace-features"]
 Audience = Literal["public", "owner", "owner, no collusion", "nobody"]
-NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
-RELATIONS: tuple[Relation, ...] = (*NEIGHBOURS, "replace-features")
 _CHANGES = {
     "add-remove": "one record added or removed",
     "replace": "one record replaced",
     "replace-features": "the features of one record replaced (its label, and that it exists, are not protected)",
 }
-AUDIENCES: tuple[Audience, ...] = ("public", "owner", "owner, no collusion", "nobody")
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,8 @@ class Guarantee:
     certified: bool = True
 
     def __post_init__(self) -> None:
-        _checks.choice("neighbours", self.neighbours, RELATIONS)
-        _checks.choice("audience", self.audience, AUDIENCES)
+        _checks.choice("neighbours", self.neighbours, get_args(Relation))
+        _checks.choice("audience", self.audience, get_args(Audience))
 
     def __str__(self) -> str:
         sampled = f", each record sampled with chance {self.sampling:g}" if self.sampling < 1 else ""

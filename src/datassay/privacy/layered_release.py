@@ -14,12 +14,13 @@ import json
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Bound, Constants, NoiseKind
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._work import Progress
 from datassay.data import Inputs, prepare
@@ -30,13 +31,9 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
 from datassay.results import Fact, Parameter, as_facts
-from datassay.value import Bound, Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
+from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
-NoiseKind = Literal["certified", "paper"]
-Constants = Literal["sharp", "textbook"]
-NOISE_KINDS: tuple[NoiseKind, ...] = ("certified", "paper")
-CONSTANTS: tuple[Constants, ...] = ("sharp", "textbook")
 LOW_CORRELATION = 0.5
 
 
@@ -227,8 +224,8 @@ def _plan(
     predict: bool = True,
 ) -> LayeredPlan:
     n = _checks.integer("n", n, at_least=2)
-    _checks.choice("noise", noise, NOISE_KINDS)
-    _checks.choice("constants", constants, CONSTANTS)
+    _checks.choice("noise", noise, get_args(NoiseKind))
+    _checks.choice("constants", constants, get_args(Constants))
     if len(np.unique(labels)) != 2:
         raise InputError(f"the public validation set must have two classes, and has {len(np.unique(labels))}")
     promise: dict[str, Any] = {"alpha": alpha, "beta": beta, "bound": bound}

@@ -20,11 +20,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 from datassay import _checks
+from datassay._choices import Relation
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import AUDIENCES, RELATIONS, Relation
+from datassay.privacy.guarantee import Audience
 from datassay.results import Fact, as_facts
 
 APPLICATION_ID = 0x64615373  # «daSs», in the file's header
@@ -165,7 +167,7 @@ class Ledger:
         """What is known before there is a file."""
         self.path = Path(path)
         if neighbours is not None:
-            _checks.choice("neighbours", neighbours, RELATIONS)
+            _checks.choice("neighbours", neighbours, get_args(Relation))
         if epsilon is not None:
             epsilon = check_epsilon(epsilon)
         if delta is not None:
@@ -273,7 +275,7 @@ class Ledger:
 
     def spend(self, dataset: str, request: str, costs: Sequence[Cost], mechanism: str, audience: str) -> int:
         """Pay for a release before its noise is drawn; the number of its line, or :class:`BudgetExceededError`."""
-        _checks.choice("audience", audience, AUDIENCES)
+        _checks.choice("audience", audience, get_args(Audience))
         for cost in costs:
             # Who may replace a whole record may replace its features.
             if cost.neighbours not in (self.neighbours, "replace" if self.neighbours == "replace-features" else None):

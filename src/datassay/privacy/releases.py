@@ -16,22 +16,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Neighbours, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
 from datassay.neighbors import (
     COSINE,
-    DEFAULT_MEMORY,
     EUCLIDEAN,
     FullRanking,
     Ranked,
@@ -45,11 +46,11 @@ from datassay.neighbors import (
 from datassay.neighbors import Neighbours as Opened
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import NEIGHBOURS, Audience, Guarantee, Neighbours
+from datassay.privacy.guarantee import Audience, Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.ledger import Release as Line
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, ReleaseKind, worths
+from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, worths
 from datassay.results import (
     Fact,
     FrameKind,
@@ -397,7 +398,7 @@ def _set_up(
     run: Run,
 ) -> _Setting:
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    _checks.choice("neighbours", neighbours, NEIGHBOURS)
+    _checks.choice("neighbours", neighbours, get_args(Neighbours))
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     if (X.inputs.points_val if isinstance(X, Opened) else X_val) is None:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")

@@ -4,18 +4,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import ReleaseKind
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
 from datassay.neighbors import NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Fact, as_facts, save_columns
 
-ReleaseKind = Literal["histogram", "paper"]
 COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
     "paper": ("records", "neighbours", "matching"),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress, thread_count
 from datassay.data import Column, Table, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
-from datassay.neighbors import DEFAULT_MEMORY
 from datassay.report.content import Section
 from datassay.report.found import found
 from datassay.report.job import LOOK, PAIR, Job, Stages, count

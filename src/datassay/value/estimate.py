@@ -1,15 +1,14 @@
 """Values that were estimated: beside each its interval, and how the estimate came about."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import Fact, Values, as_facts, check_axes, frozen, new_axes, save_columns
+from datassay._errors import InputError
+from datassay.results import BLUE, GREEN, PURPLE, Fact, Values, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +61,8 @@ class Estimate(Values):
     ('coalitions', True)
     """
 
+    COLUMNS: ClassVar = {**Values.COLUMNS, "error": "errors", "records": "sizes"}
+
     errors: Floats | None = None
     confidence: float = 0.95
     sizes: NDArray[np.int64] | None = None
@@ -71,13 +72,6 @@ class Estimate(Values):
     stopped: str = "exact"
     history: Mapping[str, tuple[float, ...]] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("errors", "sizes"):
-            column = getattr(self, name)
-            if column is not None:
-                object.__setattr__(self, name, frozen(column))
-
     def __repr__(self) -> str:
         return (
             f"Estimate({len(self)} {self._who()} by {self.method}, {self.coalitions:,} coalitions, total "
@@ -86,10 +80,6 @@ class Estimate(Values):
 
     def _who(self) -> str:
         return "records" if self.sizes is None else "owners"
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        more = {"error": self.errors, "records": self.sizes}
-        return super()._columns() | {name: column for name, column in more.items() if column is not None}
 
     def _in_total(self, reading: object) -> list[str]:
         empty, full = self.parameters.get("empty"), self.parameters.get("full")
@@ -143,72 +133,21 @@ class Estimate(Values):
 
     def plot_convergence(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""
-        from datassay._errors import InputError
-
         if self.history is None:
             raise InputError(f"there is no convergence to draw: {STOPS[self.stopped]}")
-        if ax is None:
-            ax = new_axes(7, 4)
-        check_axes(ax)
+        ax = axes_on(ax, 7, 4)
         at = self.history["coalitions"]
-        ax.plot(at, self.history["widest"], ".-", color="#aa3377", label="widest interval (±)")
-        ax.plot(at, self.history["median"], ".-", color="#4477aa", label="median interval (±)")
+        ax.plot(at, self.history["widest"], ".-", color=PURPLE, label="widest interval (±)")
+        ax.plot(at, self.history["median"], ".-", color=BLUE, label="median interval (±)")
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel("coalitions")
         ax.set_ylabel("half-width of intervals")
         right = ax.twinx()
-        right.plot(at, self.history["agreement"], color="#228833", linestyle=":", label="rank agreement with the end")
+        right.plot(at, self.history["agreement"], color=GREEN, linestyle=":", label="rank agreement with the end")
         right.set_ylabel("Spearman's ρ")
         right.set_ylim(min(0.0, *self.history["agreement"]), 1.02)
         lines = [*ax.get_lines(), *right.get_lines()]
         ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="lower left")
         ax.set_title(f"{self.method}: {STOPS[self.stopped]}", loc="left")
         return ax
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to ``.parquet`` or ``.json`` (complete, :func:`load_result` reads it) or ``.csv`` (the table alone)."""
-        header: dict[str, object] = {
-            "kind": "estimate",
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "version": self.version,
-            "notes": list(self.notes),
-            "confidence": self.confidence,
-            "coalitions": self.coalitions,
-            "fits": self.fits,
-            "failures": self.failures,
-            "stopped": self.stopped,
-            "history": None if self.history is None else {name: list(track) for name, track in self.history.items()},
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_estimate(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Estimate:
-    """The values that :meth:`Estimate.save` wrote."""
-    numbers = {
-        name: columns[column].astype(np.float64) if column in columns else None
-        for name, column in (("lower", "lower"), ("upper", "upper"), ("errors", "error"))
-    }
-    sizes, history = columns.get("records"), header["history"]
-    return Estimate(
-        values=columns["value"].astype(np.float64),
-        ids=columns["id"],
-        method=str(header["method"]),
-        parameters=header["parameters"],
-        labels=columns.get("label"),
-        seed=header["seed"],
-        version=str(header["version"]),
-        notes=tuple(map(str, header["notes"])),
-        lower=numbers["lower"],
-        upper=numbers["upper"],
-        errors=numbers["errors"],
-        confidence=float(header["confidence"]),
-        sizes=None if sizes is None else sizes.astype(np.int64),
-        coalitions=int(header["coalitions"]),
-        fits=int(header["fits"]),
-        failures=int(header["failures"]),
-        stopped=str(header["stopped"]),
-        history=None if history is None else {name: tuple(map(float, track)) for name, track in history.items()},
-    )

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import without_tensors
 from datassay._work import Progress, workers
 from datassay.data import FittedOn, Inputs, as_labels
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     IN_MEMORY,
     AnySpace,
     DeviceSpace,

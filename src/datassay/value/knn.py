@@ -14,18 +14,20 @@ serves both with the same bound.
 
 import math
 import os
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import KnnUtility
 from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, FullRanking, NearestRanking, Ranked
+from datassay.neighbors import EUCLIDEAN, FullRanking, NearestRanking, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 
-UTILITIES = ("soft", "fraction")
 NEEDS_ALL = (
     "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; "
     "knn_banzhaf, knn_loo, waka and tknn_shapley are exact. Or give a tolerance well below what a record is worth (all "
@@ -153,7 +155,7 @@ def knn_shapley(
     [0.4167, 0.4167, -0.0833, 0.25]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
@@ -215,7 +217,7 @@ def knn_loo(
     [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
         memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
@@ -367,7 +369,7 @@ def self_shapley(
     [0.5, 0.5, 1.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("utility", utility, UTILITIES)
+    _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(
         X,
         y,

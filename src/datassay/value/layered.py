@@ -16,16 +16,17 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Bound
 from datassay._errors import InputError, UsageError
 from datassay._tensors import as_array
 from datassay._version import __version__
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bound = Literal["hoeffding", "bernstein"]
-BOUNDS: tuple[Bound, ...] = ("hoeffding", "bernstein")
 MOST_COALITIONS = 20_000_000
 
 
@@ -133,7 +132,7 @@ class Design:
             and all(
                 len(m) < self.n and (m >= 0).all() and (m < self.n).all() and (np.diff(m) > 0).all() for m in members
             )
-            and self.bound in BOUNDS
+            and self.bound in get_args(Bound)
             and all(0 < number < math.inf for number in (self.alpha, self.beta, self.c))
             and self.beta < 1
         )
@@ -382,7 +381,7 @@ def layered_design(
     n = _checks.integer("n", n, at_least=1)
     alpha, c = _checks.number("alpha", alpha, above=0), _checks.number("c", c, above=0)
     beta = _checks.number("beta", beta, above=0, below=1)
-    _checks.choice("bound", bound, BOUNDS)
+    _checks.choice("bound", bound, get_args(Bound))
     seed = _checks.integer("seed", seed, at_least=0)
     wanted = layer_counts(n, alpha, beta, c, bound)
     k = np.arange(n)
@@ -523,7 +522,7 @@ def layered_shapley(
     result = found.run.result(
         found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence), notes
     )
-    return LayeredValues(**{name: getattr(result, name) for name in Estimate.__dataclass_fields__}, design=design)
+    return LayeredValues(**{one.name: getattr(result, one.name) for one in fields(Estimate)}, design=design)
 
 
 def _told(design: Design) -> dict[str, Parameter]:
@@ -546,7 +545,7 @@ class LayeredValues(Estimate):
     30
     """
 
-    design: Design | None = None
+    design: Design | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False)

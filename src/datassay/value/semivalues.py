@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
+from datassay._choices import Sampling
 from datassay._errors import InputError, LostError, UsageError
 from datassay._work import Bar, Progress, chunks
 from datassay.results import Parameter
@@ -37,8 +38,6 @@ from datassay.value.estimate import Estimate
 from datassay.value.workers import UtilityCache, WorkerLostError, check_known, evaluate
 
 Floats = NDArray[np.float64]
-Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
-SAMPLINGS: tuple[Sampling, ...] = ("auto", "plain", "antithetic", "stratified", "exact")
 
 DEFAULT_COALITIONS = 10_000
 FEWEST_DRAWS = 30  # before an interval is trusted to end the run
@@ -515,7 +514,7 @@ def _by_orders(
     told: dict[str, Parameter],
 ) -> Estimate:
     """Estimate from orders, or enumerate; ``chance`` is that of each size of the coalition that a player joins."""
-    _checks.choice("sampling", sampling, SAMPLINGS)
+    _checks.choice("sampling", sampling, get_args(Sampling))
     if truncation is not None:
         truncation = _checks.number("truncation", truncation, at_least=0)
     n = game.n_players

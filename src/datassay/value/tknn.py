@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import COSINE, DEFAULT_MEMORY, Within, WithinThreshold
+from datassay.neighbors import COSINE, Within, WithinThreshold
 from datassay.results import Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.neighbors import (
     COSINE,
-    DEFAULT_MEMORY,
     EUCLIDEAN,
     Distances,
     EveryDistance,

@@ -12,21 +12,20 @@ References: the thesis, chapter 2, and its earlier text; corrected: errata 2 to 
 import math
 import os
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Variant
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, EUCLIDEAN, NearestRanking, Ranked
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
-
-Variant = Literal["signed", "removal", "addition"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
@@ -94,7 +93,7 @@ def waka(
     [0.25, -0.125, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    _checks.choice("variant", variant, VARIANTS)
+    _checks.choice("variant", variant, get_args(Variant))
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress,

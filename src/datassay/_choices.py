@@ -1,0 +1,40 @@
+"""What can be chosen by name, each list written once: for the functions that check it and the commands that offer it.
+
+It imports nothing of ours, so that help and completion need not load what computes.
+"""
+
+from typing import Literal
+
+Distance = Literal["euclidean", "cosine", "manhattan"]
+Metric = Literal[Distance, "precomputed"]
+
+# How a table is read.
+TextColumns = Literal["refuse", "categorical", "ignore"]
+Missing = Literal["impute", "error"]
+Scaling = Literal["standard", "minmax", "none"]
+
+# How records are valued.
+KnnUtility = Literal["soft", "fraction"]
+Variant = Literal["signed", "removal", "addition"]
+Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
+Bound = Literal["hoeffding", "bernstein"]
+
+# What a private release promises, and how.
+Neighbours = Literal["add-remove", "replace"]
+Relation = Literal[Neighbours, "replace-features"]
+ReleaseKind = Literal["histogram", "paper"]
+NoiseKind = Literal["certified", "paper"]
+Constants = Literal["sharp", "textbook"]
+
+# Who attacks whom, and what they know.
+AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
+Attacker = Literal["outsider", "insider"]
+Weighing = Literal["uniform", "binomial"]
+MissingValues = Literal["value", "exclude"]
+
+# The disclosure game.
+StrategyName = Literal["random", "shapley", "shapley-commit", "ucb"]
+Utility = Literal["votes", "accuracy"]
+Unseen = Literal["origin", "absent"]
+Trajectory = Literal["utility", "gini", "spearman", "error", "spending"]
+Measure = Literal["reached", "queries", "budget", "utility", "gini", "inclusiveness", "spearman"]

@@ -1,0 +1,208 @@
+"""How work is run, written once: options that every function which takes a while accepts, and their documentation.
+
+A function takes them as ``**run: Unpack[Run]`` and passes them on whole. :func:`documented` puts them into its
+signature and docstring, and completes the docstring with the parameters that it shares with other functions: ``help()``
+tells all of them, and each is written in one place.
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, get_args, get_origin
+
+from datassay._work import Progress
+
+if TYPE_CHECKING:
+    import torch
+    from distributed import Client
+
+
+class Bytes(int):
+    """A number of bytes that was not asked for: where a device has its own idea, that is taken instead."""
+
+
+DEFAULT_MEMORY: Final = Bytes(512 * 2**20)
+"""Bytes a pass may use for its blocks unless told otherwise; a card uses what is free.
+
+Beside the blocks stand one copy of the training features, in tiles, and a few numbers a training record.
+"""
+
+
+class Threads(TypedDict, total=False):
+    """How work is run by threads of this process.
+
+    Parameters
+    ----------
+    n_jobs
+        Threads; all cores if left out. They cannot change the result.
+    progress
+        True for a bar on standard error, or a callback that gets (how much is done, of how much).
+    """
+
+    n_jobs: int | None
+    progress: Progress
+
+
+class Blocks(Threads, total=False):
+    """How work is run in blocks.
+
+    Parameters
+    ----------
+    memory
+        Bytes for blocks, 512 MiB if left out. It cannot change the result.
+    """
+
+    memory: int
+
+
+class Run(Blocks, total=False):
+    """How work is run, wherever that is.
+
+    Parameters
+    ----------
+    client
+        A ``dask.distributed.Client``: blocks are run by its cluster, where ``memory`` is for each thread of a worker.
+        So they are within ``joblib.parallel_config(backend="dask")``; other backends of joblib serve as well.
+    checkpoint
+        A folder in which finished blocks are kept. A run that was stopped, or killed, goes on from there when it is
+        called again, to the same bits; a folder of other data or parameters is refused.
+    device
+        ``"cuda"`` (or ``"cuda:1"``, …): a graphics card does it, by torch (``pip install "datassay[gpu]"``), as it does
+        for features that are tensors on a card already. ``"cpu"``: torch does it here, to try out what a card would
+        say. Rankings are the same to the last tie, and values differ by rounding alone, some 1e-15. By default
+        ``memory`` is then what is free on the card.
+    """
+
+    client: "Client | None"
+    checkpoint: str | os.PathLike[str] | None
+    device: "str | torch.device | None"
+
+
+class Fits(Threads, total=False):
+    """How many models are fitted.
+
+    Parameters
+    ----------
+    client
+        A ``dask.distributed.Client``, whose cluster fits the models. So it does within
+        ``joblib.parallel_config(backend="dask")``.
+    checkpoint
+        A folder in which finished work is kept. A run that was stopped, or killed, goes on from there when it is called
+        again, to the same bits; a folder of other data or parameters is refused.
+    cache
+        A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
+    """
+
+    client: "Client | None"
+    checkpoint: str | os.PathLike[str] | None
+    cache: str | os.PathLike[str] | None
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,})$", re.MULTILINE)
+
+
+def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Complete a function's signature by its options for running, and its docstring by the parameters it lacks.
+
+    A parameter that the docstring does not describe is described as in the first of ``like`` that does, or in the
+    options. A keyword that is no option is refused as Python would.
+    """
+
+    def complete(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+        options = [kind for one in signature.parameters.values() if (kind := _options(one)) is not None]
+        named = [one for one in signature.parameters.values() if _options(one) is None]
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_default(name), annotation=hint)
+            for kind in options
+            for name, hint in kind.__annotations__.items()
+        ]
+        whole = signature.replace(parameters=[*named, *added])
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            for name in kwargs:
+                if name not in whole.parameters:
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
+            return function(*args, **kwargs)
+
+        made = checked if options else function
+        made.__signature__ = whole  # type: ignore[attr-defined]
+        sources = [*like, *options, Threads, Blocks, Run]
+        made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
+        return made
+
+    return complete
+
+
+def _default(name: str) -> object:
+    return DEFAULT_MEMORY if name == "memory" else None
+
+
+def _options(parameter: inspect.Parameter) -> Any:
+    """The options that ``**run: Unpack[…]`` stands for; None for any other parameter."""
+    is_rest = parameter.kind is inspect.Parameter.VAR_KEYWORD and get_origin(parameter.annotation) is Unpack
+    return get_args(parameter.annotation)[0] if is_rest else None
+
+
+def described(text: str) -> dict[str, list[str]]:
+    """The parameters that a docstring describes: for each name the lines under it.
+
+    >>> described('''What it is.
+    ...
+    ... Parameters
+    ... ----------
+    ... X, y
+    ...     Features and labels.
+    ... ''')
+    {'X': ['    Features and labels.'], 'y': ['    Features and labels.']}
+    """
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in _sections(inspect.cleandoc(text)).get("Parameters", "").splitlines():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(",")]
+            found |= {name: [] for name in names}
+        else:
+            for name in names:
+                found[name].append(line)
+    return {name: "\n".join(lines).rstrip().splitlines() for name, lines in found.items()}
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The sections of a numpydoc docstring by heading; what comes before them is ''."""
+    parts = _SECTION.split(text)
+    return {"": parts[0], **dict(zip(parts[1::3], parts[3::3], strict=True))}
+
+
+def _completed(text: str, names: list[str], sources: list[Any]) -> str:
+    """The docstring with an entry for every one of ``names``, in their order, those that share a text in one."""
+    text = inspect.cleandoc(text)
+    own = described(text)
+    known = [own, *(described(source.__doc__ or "") for source in sources)]
+    entries: list[tuple[list[str], list[str]]] = []
+    for name in names:
+        lines = next((found[name] for found in known if name in found), None)
+        if lines is None:
+            continue
+        if entries and entries[-1][1] == lines:
+            entries[-1][0].append(name)
+        else:
+            entries.append(([name], lines))
+    if not entries:
+        return text
+    body = "\n".join("\n".join([", ".join(group), *lines]) for group, lines in entries)
+    section = f"Parameters\n----------\n{body}\n"
+    if own:
+        before, _, rest = text.partition("Parameters\n----------\n")
+        following = _SECTION.search(rest)
+        return f"{before}{section}\n{rest[following.start() :] if following else ''}".rstrip()
+    place = _SECTION.search(text) or re.search(r"^>>> ", text, re.MULTILINE)
+    if place is None:
+        return f"{text}\n\n{section}".rstrip()
+    heading = "" if place[0] != ">>> " else "Examples\n--------\n"
+    return f"{text[: place.start()]}{section}\n{heading}{text[place.start() :]}"

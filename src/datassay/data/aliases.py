@@ -1,0 +1,30 @@
+"""Names for what public functions accept, so that signatures say it in one word each."""
+
+import os
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+from typing_extensions import TypeAliasType
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame, IntoSeries
+
+    from datassay.data.records import Records
+    from datassay.data.table import Table
+
+PathLike = TypeAliasType("PathLike", str | os.PathLike[str])
+"""The path of a file."""
+
+Points = TypeAliasType("Points", "Table | Records | IntoDataFrame | ArrayLike")
+"""Features of records: an array, a data frame of numbers, a Table, or Records read in blocks."""
+
+Labels = TypeAliasType("Labels", "IntoSeries | ArrayLike")
+"""One label, or number to predict, for every record: words, whole numbers, Booleans."""
+
+Ids = TypeAliasType("Ids", "IntoSeries | ArrayLike")
+"""One id for every record."""
+
+TableLike = TypeAliasType("TableLike", "Table | IntoDataFrame | PathLike")
+"""A table: one that was read, a data frame, the path of a file, or the name of a data set."""
+
+__all__ = ["ArrayLike", "Ids", "Labels", "PathLike", "Points", "TableLike"]
