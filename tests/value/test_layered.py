@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
@@ -905,7 +906,7 @@ def test_sampling_errors_are_the_formula_by_hand(alpha, newcomers):
     for at, i in enumerate(players):
         own = np.mean(squares[i]) if squares[i] else model.c**2
         typical = max(own, (sum(squares[i]) + 8 * pooled) / (len(squares[i]) + 8))
-        variance = 0.0
+        variance, weighed = 0.0, 0.0
         for k in sampled:
             gains = [gain for size, gain in terms[i] if size == k]
             times = sum(repeats for C, repeats in drawings if len(C) == k)
@@ -914,5 +915,18 @@ def test_sampling_errors_are_the_formula_by_hand(alpha, newcomers):
                 spread = (spread - sum(gains) ** 2 / times) * times / (times - 1)
             expected = design.expected[k] * (n / (n - k) if newcomers else 1.0)
             layers = n + 1 if newcomers else n
-            variance += (spread + 2 * typical / k**2) / (len(gains) + 2) / expected / layers**2
+            part = (spread + 2 * typical / k**2) / (len(gains) + 2) / expected / layers**2
+            variance += part
+            weighed += part**2 / max(len(gains), 1)
         assert found.errors[at] == pytest.approx(math.sqrt(variance), rel=1e-4, abs=1e-9)
+        reach = student.ppf(0.975, max(2.0, variance**2 / weighed)) * math.sqrt(variance)  # Welch and Satterthwaite
+        assert found.upper[at] - found.values[at] == pytest.approx(reach, rel=1e-4, abs=1e-9)
+
+
+def test_the_slope_of_a_validation_set_at_one_place_is_that_of_its_point():
+    """All points alike: the mean gradient a σ(−a·w) is longest, of all w within W, where w points away from a."""
+    model = da.StableLogisticRegression(2.0, 0.7, fit_intercept=False)
+    point = np.array([0.6, -0.8])
+    found = model.stability_on(np.tile(point, (5, 1)), np.ones(5))
+    steepest = 1 / (1 + math.exp(-found.weights))
+    assert steepest <= found.slope <= steepest * (1 + 1e-8)
