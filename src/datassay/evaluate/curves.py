@@ -21,7 +21,7 @@ from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
-from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
+from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Schedule, as_floats, neighbours_of
 from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
 from datassay.value import Estimator
 
@@ -140,7 +140,7 @@ def removal_curve(
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
     return _curve("removal", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+                  Schedule(n_jobs, memory, progress))  # fmt: skip
 
 
 def addition_curve(
@@ -175,7 +175,7 @@ def addition_curve(
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
     return _curve("addition", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+                  Schedule(n_jobs, memory, progress))  # fmt: skip
 
 
 def _curve(
@@ -192,7 +192,7 @@ def _curve(
     fractions: Sequence[float] | NDArray[np.float64],
     n_random: int,
     seed: int,
-    run: Run,
+    run: Schedule,
 ) -> Curve:
     k = _checks.integer("k", k, at_least=1)
     n_random = _checks.integer("n_random", n_random, at_least=1)
@@ -272,7 +272,7 @@ def _knn_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     codes, classes = near.inputs.codes, len(near.inputs.classes)
 
@@ -293,7 +293,7 @@ def _model_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     model: Estimator,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
     for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):
