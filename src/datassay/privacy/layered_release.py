@@ -29,7 +29,8 @@ from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
+from datassay.privacy.releases import ask_ledger, check_ledger, check_public, fingerprint
+from datassay.privacy.values import PrivateValues
 from datassay.results import Fact, Parameter, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
@@ -402,7 +403,7 @@ def private_layered_shapley(
         seed, n_jobs, predict or at_least is not None,
     )  # fmt: skip
     _judge(plan, at_least)
-    told = _told(plan, model)
+    told = _settings(plan, model)
     # What the published noise is really worth goes to the ledger, whatever it is named after.
     proven = epsilon
     if noise == "paper" and plan.sensitivity.any():
@@ -442,7 +443,7 @@ def private_layered_shapley(
         certified=noise == "certified",
     )  # fmt: skip
     return PrivateValues(
-        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _told_after(plan), inputs.labels,
+        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _settings_after(plan), inputs.labels,
         tuple(notes), (cost,),
     )  # fmt: skip
 
@@ -467,7 +468,7 @@ def _judge(plan: LayeredPlan, at_least: float | None) -> None:
         warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=3)
 
 
-def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
+def _settings(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     design = plan.design
     return {
         "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
@@ -476,7 +477,7 @@ def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     }  # fmt: skip
 
 
-def _told_after(plan: LayeredPlan) -> dict[str, Parameter]:
+def _settings_after(plan: LayeredPlan) -> dict[str, Parameter]:
     return {"scale": float(plan.scale.max()), "fits": plan.design.fits, "correlation_predicted": plan.correlation}
 
 
