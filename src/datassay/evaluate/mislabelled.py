@@ -5,11 +5,9 @@ that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) a
 Shapley value is negative. Suspects are ranked by value, the most harmful first.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +17,15 @@ from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.data import prepare
-from datassay.neighbors import NearestRanking, Ranked, Run, collect, space_of
-from datassay.results import (
-    MOST_CLASSES,
-    Fact,
-    FrameKind,
-    Parameter,
-    Values,
-    as_facts,
-    freeze,
-    make_frame,
-    save_columns,
-)
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
+from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects:
+class Suspects(PerRecord):
     """Which labels are likely wrong, and what the neighbours say instead.
 
     Attributes
@@ -51,7 +38,14 @@ class Suspects:
         The shares of neighbours that have the record's own label, and the suggested one.
     likely
         Whether the label is likely wrong.
+    parameters, notes, version
+        How they were found.
     """
+
+    COLUMNS: ClassVar = {
+        "id": "ids", "label": "labels", "likely": "likely", "suggested": "suggested", "own": "own", "votes": "votes",
+        "value": "values",
+    }  # fmt: skip
 
     values: Floats
     ids: NDArray[np.generic]
@@ -63,12 +57,6 @@ class Suspects:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
-
-    def __post_init__(self) -> None:
-        freeze(self, "values", "ids", "labels", "suggested", "own", "votes", "likely")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __repr__(self) -> str:
         return f"Suspects({int(self.likely.sum()):,} of {len(self):,} records)"
@@ -95,48 +83,7 @@ class Suspects:
                 f"  {self.ids[i]!s}: labelled {self.labels[i]!s}; {self.votes[i]:.0%} of its neighbours are "
                 f"{self.suggested[i]!s} (value {self.values[i]:.3g})"
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "id": self.ids,
-            "label": self.labels,
-            "likely": self.likely,
-            "suggested": self.suggested,
-            "own": self.own,
-            "votes": self.votes,
-            "value": self.values,
-        }
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a record: id, label, likely, suggested, own, votes, value."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "suspects",
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_suspects(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Suspects:
-    """The suspects that :meth:`Suspects.save` wrote."""
-    return Suspects(
-        columns["value"].astype(np.float64),
-        columns["id"],
-        columns["label"],
-        columns["suggested"],
-        columns["own"].astype(np.float64),
-        columns["votes"].astype(np.float64),
-        columns["likely"].astype(np.bool_),
-        header["parameters"],
-        tuple(map(str, header["notes"])),
-        str(header["version"]),
-    )
+        return self._in_words(lines)
 
 
 def likely_errors(
@@ -144,7 +91,7 @@ def likely_errors(
     y: object = None,
     values: Values | None = None,
     k: int = 10,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     ids: object | None = None,
     n_jobs: int | None = None,
@@ -160,7 +107,7 @@ def likely_errors(
     Parameters
     ----------
     X, y
-        Features and labels, or a table.
+        Features and labels, or a table; or :class:`datassay.Neighbours` of the records among themselves.
     values
         The records' values, of negative sign where they hurt; k-NN Shapley values of each record by the others if left
         out.
@@ -181,12 +128,16 @@ def likely_errors(
     True
     """
     k = _checks.integer("k", k, at_least=1)
-    inputs = prepare(X, y, None, None, ids=ids)
+    run = Run(n_jobs, memory, progress)
+    near = neighbours_of(X, y, metric=metric, ids=ids, run=run, among=True)
+    inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:
         raise InputError("a label is judged by its neighbours: give at least 2 records")
     if values is None:
-        values = knn_shapley(X, y, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+        if near is not X:
+            near.keep(k)
+        values = knn_shapley(near, n_jobs=n_jobs, memory=memory, progress=progress)
     if not isinstance(values, Values):
         raise UsageError(f"values must be Values, got {type(values).__name__}")
     if not np.array_equal(values.ids, inputs.ids):
@@ -202,7 +153,7 @@ def likely_errors(
         kernels.vote(block.order, codes, codes[block.rows], classes, top, votes, own)
         return top, votes, own
 
-    top, votes, own = collect(space_of(inputs, metric), NearestRanking(depth), compute, Run(n_jobs, memory, progress))
+    top, votes, own = near.collect(NearestRanking(depth), compute, run)
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)
@@ -214,6 +165,6 @@ def likely_errors(
         own,
         votes,
         likely,
-        {"k": k, "metric": metric, "values": values.method},
+        {"k": k, "metric": near.metric, "values": values.method},
         inputs.notes,
     )

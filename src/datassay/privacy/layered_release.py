@@ -13,8 +13,9 @@ correlation to be expected is predicted, from public data, before anything is sp
 import json
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Bound, Constants, NoiseKind
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Inputs, prepare
 from datassay.neighbors import as_floats
@@ -31,7 +33,7 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.releases import ask_ledger, check_ledger, check_public, fingerprint
 from datassay.privacy.values import PrivateValues
-from datassay.results import Fact, Parameter, as_facts
+from datassay.results import Fact, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
@@ -81,7 +83,7 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LayeredPlan:
+class LayeredPlan(Result):
     """What a private layered release would be, before it is made: made of public things alone.
 
     Attributes
@@ -99,6 +101,8 @@ class LayeredPlan:
         What the prediction rests on, in words.
     """
 
+    COLUMNS: ClassVar = {"sensitivity": "sensitivity", "scale": "scale"}
+
     design: Design
     sensitivity: Floats
     scale: Floats
@@ -107,6 +111,12 @@ class LayeredPlan:
     constants: Constants
     correlation: float | None
     pilot: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def _who(self) -> str:
+        return "players"
 
     def __repr__(self) -> str:
         return f"LayeredPlan({self})"

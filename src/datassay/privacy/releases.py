@@ -26,15 +26,18 @@ from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.data import Inputs
 from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
     FullRanking,
     Ranked,
     Run,
     Within,
     WithinThreshold,
-    accumulate,
     collect,
     make_space,
+    metric_of,
 )
+from datassay.neighbors import Neighbours as Opened
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience, Guarantee
@@ -137,32 +140,35 @@ def check_ledger(ledger: object) -> None:
         raise UsageError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
 
 
-def check_public(inputs: Inputs, notes: list[str]) -> NDArray[np.generic]:
+def check_public(inputs: Inputs, notes: list[str], shared: tuple[float, float] | None = None) -> NDArray[np.generic]:
     """Refuse a validation set that is part of the private data; the classes that only the private data have."""
-    check_apart(inputs, notes)
+    check_apart(inputs, notes, shared=shared)
     unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
     return np.asarray(inputs.classes[unseen])
 
 
-def check_apart(inputs: Inputs, notes: list[str], features_alone: bool = False) -> float:
+def check_apart(
+    inputs: Inputs, notes: list[str], features_alone: bool = False, shared: tuple[float, float] | None = None
+) -> float:
     """Refuse a validation set that is part of the private data; the share of validation records that are in both.
 
-    With ``features_alone``, where features are what is private, a record is the same whatever its label.
+    With ``features_alone``, where features are what is private, a record is the same whatever its label. ``shared`` is
+    what :func:`_shared_records` found, if it was asked before.
     """
-    shared, usual = _shared_records(inputs, features_alone)
+    share, usual = shared or _shared_records(inputs, features_alone)
     but = ", whatever their labels" if features_alone else ""
-    if shared >= 0.5 and usual < 0.5:
-        most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
+    if share >= 0.5 and usual < 0.5:
+        most = "every validation record is" if share == 1 else f"{share:.1%} of the validation records are"
         raise InputError(
             f"{most} also in the training data{but}; the validation set is public and must be no part of the private "
             "data"
         )
-    if shared > 0:
+    if share > 0:
         notes.append(
-            f"{shared:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
+            f"{share:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
             "to be public"
         )
-    return shared
+    return share
 
 
 def _set_up(
@@ -186,9 +192,9 @@ def _set_up(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     _checks.choice("neighbours", neighbours, get_args(Neighbours))
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
-    if X_val is None:
+    if (X.inputs.points_val if isinstance(X, Opened) else X_val) is None:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
-    if metric == "precomputed":
+    if metric_of(X, metric) == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
     check_ledger(ledger)
     game = make_game(
@@ -197,7 +203,8 @@ def _set_up(
     )  # fmt: skip
     inputs = game.inputs
     notes = list(inputs.notes)
-    only_private = check_public(inputs, notes)
+    shared = game.near.once("shared records", lambda: _shared_records(inputs, features_alone=False))
+    only_private = check_public(inputs, notes, shared)
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
@@ -216,7 +223,7 @@ def private_tknn_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     tau: float = -0.5,
-    metric: str = "cosine",
+    metric: str = COSINE,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
@@ -276,9 +283,10 @@ def private_tknn_shapley(
     >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
     tau = _checks.number("tau", tau)
-    if metric == "cosine" and not -1 <= tau <= 1:
+    by = metric_of(X, metric)
+    if by == "cosine" and not -1 <= tau <= 1:
         raise UsageError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
-    if metric in ("euclidean", "manhattan") and tau < 0:
+    if by in ("euclidean", "manhattan") and tau < 0:
         raise UsageError(f"tau={tau:g} is below 0, and no distance is")
     _checks.choice("release", release, tuple(COUNTS))
     _checks.boolean("geometry", geometry)
@@ -293,12 +301,12 @@ def private_tknn_shapley(
             'release="paper" counts all records at every validation point and is published for add-remove neighbours; '
             "use the histogram for replaced records and for geometry"
         )
-    reached = _near_validation_points(setting.points, tau, metric, game.run) if geometry else m
+    reached = _near_validation_points(setting.points, tau, by, game.run) if geometry else m
     cost = _threshold_cost(release, setting, max(1, reached))
     if geometry and reached == m:
         setting.notes.append("geometry changes nothing here: a record can be near all validation points")
     told: dict[str, Parameter] = {
-        "tau": tau, "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
+        "tau": tau, "metric": by, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
         "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
         "n_validation": m, "n_classes": setting.n_classes,
     }  # fmt: skip
@@ -329,7 +337,7 @@ def private_tknn_shapley(
         inputs.labels_val,
         game.weights,
         tau,
-        metric,
+        by,
         setting.n_classes,
         COUNTS[release],
         inputs.encoder,
@@ -426,7 +434,7 @@ def _evaluate(
         joining, counted = worths(released[rows], game.weights[rows], n_classes)
         kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
 
-    return game.mean(accumulate(game.space, WithinThreshold(tau), add, _here(game.run, game.run.progress)))
+    return game.mean(game.near.accumulate(WithinThreshold(tau), add, _here(game.run, game.run.progress)))
 
 
 def _released(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
@@ -440,7 +448,7 @@ def private_knn_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
@@ -493,8 +501,9 @@ def private_knn_shapley(
     share = float(np.sqrt((game.weights**2).sum()) / game.weights.sum()) if sampled else 1.0
     scale = cost.scale * share
     told: dict[str, Parameter] = {
-        "k": k, "utility": "fraction", "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta,
-        "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale, "n_validation": m,
+        "k": k, "utility": "fraction", "metric": setting.game.near.metric, "epsilon": setting.epsilon,
+        "delta": setting.delta, "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale,
+        "n_validation": m,
     }  # fmt: skip
     what = f"one k-NN Shapley value an owner, Gaussian noise of deviation {scale:.4g} on each"
     paid = setting.ask("private_knn_shapley", told, cost, what, "owner, no collusion")
@@ -544,7 +553,7 @@ def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
                     )  # fmt: skip
                     wanted *= 2
 
-    return accumulate(game.space, FullRanking(), add, _here(game.run, game.run.progress))
+    return game.near.accumulate(FullRanking(), add, _here(game.run, game.run.progress))
 
 
 def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDArray[np.uint64]:
