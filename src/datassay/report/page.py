@@ -16,8 +16,6 @@ from datassay.report.methods import METHODS, Method
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from datassay.report.result import Report
-
 
 def _shown(thing: object) -> object:
     """What the template writes: text of the data cannot turn the text after it."""
@@ -80,14 +78,14 @@ def drawing(svg: str, number: int = 0) -> str:
     return re.sub(r"<[^<>]*>", lambda tag: re.sub(r'\sid="|\shref="#|\sxlink:href="#|url\(#', own, tag[0]), svg)
 
 
-def render(report: "Report") -> str:
-    """The page of a report."""
+def render(report: object, sections: tuple[Section, ...]) -> str:
+    """The page of a report with these sections; the template takes its title, notes and the like by name."""
     return _template().render(
         report=report,
-        shown=[section for section in report.sections if not section.left_out],
-        left_out=[section for section in report.sections if section.left_out],
-        first=[section for section in report.sections if not section.left_out][:5],
-        methods=_methods(report.sections),
+        shown=[section for section in sections if not section.left_out],
+        left_out=[section for section in sections if section.left_out],
+        first=[section for section in sections if not section.left_out][:5],
+        methods=_methods(sections),
         kind=_kind,
         drawing=drawing,
         is_number=lambda piece: isinstance(piece, Number),

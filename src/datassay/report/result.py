@@ -123,7 +123,7 @@ class Report:
 
     def html(self) -> str:
         """The page, complete in itself: no script, nothing to fetch."""
-        return render(self)
+        return render(self, self.sections)
 
     def to_frame(self, kind: FrameKind | None = None) -> object:
         """What was found out about every record, as a data frame."""
