@@ -13,7 +13,7 @@ import pytest
 import datassay as da
 from datassay.data import truth
 from datassay.report import METHODS, Figure, Grid, Number, Paragraph
-from datassay.report.content import plain, section_from_plain, to_plain
+from datassay.report.content import Section, plain
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -409,7 +409,7 @@ class TestResult:
 
     def test_sections_survive_being_plain(self, census):
         for section in census.sections:
-            assert section_from_plain(json.loads(json.dumps(to_plain(section)))) == section
+            assert Section.from_dict(json.loads(json.dumps(section.to_dict()))) == section
 
     def test_the_same_numbers_for_any_number_of_threads(self):
         table = da.census(200, seed=6)

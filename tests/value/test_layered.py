@@ -252,15 +252,17 @@ def test_a_design_survives_its_file(tmp_path):
     assert [m.tolist() for m in back.members] == [m.tolist() for m in design.members]
     assert (back.weights == design.weights).all()
     assert back.fits == design.fits
-    with pytest.raises(InputError, match="must end in .json"):
-        design.save(tmp_path / "core.parquet")
+    assert da.load_design(design.save(tmp_path / "core.parquet")) == back == design
     (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(InputError, match="not a design"):
+    with pytest.raises(InputError, match="is not a result saved by datassay"):
         da.load_design(tmp_path / "other.json")
+    da.knn_shapley([[0.0], [1.0]], [0, 1]).save(tmp_path / "values.json")
+    with pytest.raises(InputError, match="which is no Design"):
+        da.load_design(tmp_path / "values.json")
     content = json.loads((tmp_path / "core.json").read_text())
-    content["members"][3] = [99]
+    content["datassay"]["members"][3] = [99]
     (tmp_path / "core.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="not a design"):
+    with pytest.raises(InputError, match="is not a result saved by datassay"):
         da.load_design(tmp_path / "core.json")
 
 

@@ -5,25 +5,23 @@ random order and its band.
 """
 
 import copy
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._frozen import FrozenMapping
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs, prepare
+from datassay.evaluate.figures import draw_curve
 from datassay.neighbors import FullRanking, Ranked, Run, as_floats, collect, space_of
-from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
-from datassay.value import Estimator
+from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
+from datassay.value import Estimator, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,14 +29,32 @@ if TYPE_CHECKING:
 METRICS = ("accuracy", "macro_f1", "mcc", "class_ratio")
 
 
+# What there is of every metric, and how its column is called after it.
+TRACKS = {"scores": "", "random": "_random", "random_low": "_random_low", "random_high": "_random_high"}
+
+
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Result):
     """Scores on the test set as records go or come, by value and in random order.
 
-    ``scores[metric]`` has one number per entry of ``fractions``; ``random[metric]`` has the mean of the random orders,
-    ``random_low`` and ``random_high`` their 5% and 95% quantiles. ``class_ratio`` is the size of the smallest class
-    over that of the largest, among the records present.
+    Attributes
+    ----------
+    kind
+        removal or addition.
+    fractions
+        Shares of the records that are gone, or there.
+    scores, random, random_low, random_high
+        By metric, one number for each fraction: the score in order of value, the mean of the random orders, and their
+        5% and 95% quantiles. ``class_ratio`` is the size of the smallest class over that of the largest, among the
+        records present.
+    parameters, notes, version
+        How the curve was made.
+
+    Its data frames have a row for each fraction, and four columns for each metric: ``mcc``, ``mcc_random``,
+    ``mcc_random_low``, ``mcc_random_high``.
     """
+
+    COLUMNS: ClassVar = {"fraction": "fractions"}
 
     kind: Literal["removal", "addition"]
     fractions: NDArray[np.float64]
@@ -46,63 +62,52 @@ class Curve:
     random: Mapping[str, NDArray[np.float64]]
     random_low: Mapping[str, NDArray[np.float64]]
     random_high: Mapping[str, NDArray[np.float64]]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fractions", frozen(self.fractions))
-        for name in ("scores", "random", "random_low", "random_high"):
-            scores = {metric: frozen(found) for metric, found in getattr(self, name).items()}
-            object.__setattr__(self, name, FrozenMapping(scores))
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
 
     def __repr__(self) -> str:
         what = f"{len(self.fractions)} steps of {self.kind}"
         return f"Curve({what}; accuracy {self.gain():+.3f} and MCC {self.gain('mcc'):+.3f} against random order)"
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns: dict[str, NDArray[np.generic]] = {"fraction": self.fractions}
-        for name in METRICS:
-            columns[name] = self.scores[name]
-            columns[f"{name}_random"] = self.random[name]
-            columns[f"{name}_random_low"] = self.random_low[name]
-            columns[f"{name}_random_high"] = self.random_high[name]
-        return columns
+    def _who(self) -> str:
+        return "steps"
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row per fraction; columns for every metric, its random mean, and the band."""
-        return make_frame(self._columns(), kind)
+    def _columns(self) -> Columns:
+        tracks = {f"{m}{after}": getattr(self, name)[m] for m in METRICS for name, after in TRACKS.items()}
+        return super()._columns() | tracks
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table of :meth:`to_frame` to a .parquet, .json or .csv file."""
-        return save_columns(path, {"kind": "curve", "curve": self.kind, "version": __version__}, self._columns())
+    def _header(self) -> dict[str, object]:
+        rest = {name: value for name, value in super()._header().items() if name not in TRACKS}
+        return rest | {"kind": self._kind(), "curve": self.kind}
+
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        tracks = {name: {m: columns[f"{m}{after}"] for m in METRICS} for name, after in TRACKS.items()}
+        return super()._fields({**header, **tracks, "kind": header["curve"]}, columns)
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``; ``gain.METRIC``, the mean height above random order; ``last.METRIC``."""
-        return as_facts(
-            {
-                "steps": len(self.fractions), **{f"gain.{name}": self.gain(name) for name in METRICS},
-                **{f"last.{name}": self.scores[name][-1] for name in METRICS},
-            }
-        )  # fmt: skip
+        gains = {f"gain.{name}": self.gain(name) for name in METRICS}
+        last = {f"last.{name}": self.scores[name][-1] for name in METRICS}
+        return as_facts({"steps": len(self), **gains, **last})
 
     def gain(self, metric: str = "accuracy") -> float:
         """Mean height of the curve above the random one."""
         _checks.choice("metric", metric, METRICS)
         return float((self.scores[metric] - self.random[metric]).mean())
 
-    def plot(self, metric: str = "accuracy", ax: "Axes | None" = None) -> "Axes":
-        """Draw one metric, with the random order and its band."""
+    def plot(self, metric: str = "accuracy", ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw one metric, with the random order and its band; returns the axes.
+
+        ``label`` names this curve in the legend, so that several can share the axes: then without random order.
+        """
         _checks.choice("metric", metric, METRICS)
-        if ax is None:
-            ax = new_axes(6, 4)
-        check_axes(ax)
-        ax.fill_between(self.fractions, self.random_low[metric], self.random_high[metric], color="#dddddd", lw=0)
-        ax.plot(self.fractions, self.random[metric], color="#888888", label="random order (5–95% band)")
-        ax.plot(self.fractions, self.scores[metric], color="#4477aa", marker=".", label="by value")
-        gain = self.gain(metric)
-        ax.set_title(f"{gain:+.3f} against random order, on average", loc="left")
+        band = (self.random_low[metric], self.random[metric], self.random_high[metric])
+        ax = draw_curve(axes_on(ax, 6, 4), self.fractions, self.scores[metric], band, label)
+        ax.set_title(f"{self.gain(metric):+.3f} against random order, on average", loc="left")
         ax.set_xlabel(f"fraction of records {'removed' if self.kind == 'removal' else 'added'}")
         ax.set_ylabel(metric)
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
 
 
@@ -217,6 +222,7 @@ def _curve(
     never, always = np.full_like(reached, len(counts)), np.zeros_like(reached)
     arrives, leaves = (always, reached) if kind == "removal" else (reached, never)
     n_classes = len(inputs.classes)
+    how: dict[str, Parameter] = {"k": k, "metric": metric} if model is None else {"model": model_name(model)}
     if model is None:
         predicted = _knn_predictions(inputs, arrives, leaves, len(counts), k, metric, run)
     else:
@@ -244,6 +250,8 @@ def _curve(
         over_random(lambda s: s.mean(axis=0)),
         over_random(lambda s: np.quantile(s, 0.05, axis=0)),
         over_random(lambda s: np.quantile(s, 0.95, axis=0)),
+        {"first": first, **how, "n_random": n_random, "seed": seed},
+        inputs.notes,
     )
 
 

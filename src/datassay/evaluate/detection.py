@@ -1,38 +1,57 @@
 """How well values find bad records: faulty ones should be worth least."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._version import __version__
 from datassay.data import as_labels
-from datassay.results import Fact, Values, as_facts
+from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts
 
 
-@dataclass(frozen=True)
-class Detection:
+@dataclass(frozen=True, eq=False)
+class Detection(Result):
     """How well low values point to errors.
 
-    ``auroc`` is the chance that a random error has a lower value than a random clean record (ties count half);
-    ``precision`` is the share of errors among the lowest-valued records, looking at as many as there are errors
-    (records tied at the cut count in proportion).
+    Attributes
+    ----------
+    auroc
+        The chance that a random error has a lower value than a random clean record (ties count half).
+    precision
+        The share of errors among the lowest-valued records, looking at as many as there are errors (records tied at the
+        cut count in proportion).
+    n_errors, n_records
+        How many errors there are, among how many records.
+    parameters, notes, version
+        Where the values are from.
+
+    Its data frames have one row: auroc, precision, n_errors, n_records.
     """
 
     auroc: float
     precision: float
     n_errors: int
     n_records: int
+    parameters: Mapping[str, Parameter] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    version: str = field(default=__version__, repr=False)
+
+    def __len__(self) -> int:
+        return 1
+
+    def _columns(self) -> Columns:
+        return {name: np.array([getattr(self, name)]) for name in ("auroc", "precision", "n_errors", "n_records")}
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``errors``, ``share_errors``, ``auroc`` and ``precision``."""
+        share = self.n_errors / self.n_records
         return as_facts(
-            {
-                "errors": self.n_errors, "share_errors": self.n_errors / self.n_records, "auroc": self.auroc,
-                "precision": self.precision,
-            }
-        )  # fmt: skip
+            {"errors": self.n_errors, "share_errors": share, "auroc": self.auroc, "precision": self.precision}
+        )
 
     def __str__(self) -> str:
         return (
@@ -70,7 +89,8 @@ def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
     cut = np.partition(scores, errors - 1)[errors - 1]
     below, tied = scores < cut, scores == cut
     found = wrong[below].sum() + wrong[tied].mean() * (errors - below.sum())
-    return Detection(float(auroc), float(found / errors), errors, n)
+    how: dict[str, Parameter] = {"method": values.method} if isinstance(values, Values) else {}
+    return Detection(float(auroc), float(found / errors), errors, n, how)
 
 
 def _chosen(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -5,11 +5,9 @@ that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) a
 Shapley value is negative. Suspects are ranked by value, the most harmful first.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,24 +19,14 @@ from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import prepare
 from datassay.neighbors import NearestRanking, Ranked, Run, collect, space_of
-from datassay.results import (
-    MOST_CLASSES,
-    Fact,
-    FrameKind,
-    Parameter,
-    Values,
-    as_facts,
-    freeze,
-    make_frame,
-    save_columns,
-)
+from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects:
+class Suspects(PerRecord):
     """Which labels are likely wrong, and what the neighbours say instead.
 
     Attributes
@@ -51,7 +39,14 @@ class Suspects:
         The shares of neighbours that have the record's own label, and the suggested one.
     likely
         Whether the label is likely wrong.
+    parameters, notes, version
+        How they were found.
     """
+
+    COLUMNS: ClassVar = {
+        "id": "ids", "label": "labels", "likely": "likely", "suggested": "suggested", "own": "own", "votes": "votes",
+        "value": "values",
+    }  # fmt: skip
 
     values: Floats
     ids: NDArray[np.generic]
@@ -63,12 +58,6 @@ class Suspects:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
-
-    def __post_init__(self) -> None:
-        freeze(self, "values", "ids", "labels", "suggested", "own", "votes", "likely")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __repr__(self) -> str:
         return f"Suspects({int(self.likely.sum()):,} of {len(self):,} records)"
@@ -95,48 +84,7 @@ class Suspects:
                 f"  {self.ids[i]!s}: labelled {self.labels[i]!s}; {self.votes[i]:.0%} of its neighbours are "
                 f"{self.suggested[i]!s} (value {self.values[i]:.3g})"
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "id": self.ids,
-            "label": self.labels,
-            "likely": self.likely,
-            "suggested": self.suggested,
-            "own": self.own,
-            "votes": self.votes,
-            "value": self.values,
-        }
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a record: id, label, likely, suggested, own, votes, value."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "suspects",
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_suspects(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Suspects:
-    """The suspects that :meth:`Suspects.save` wrote."""
-    return Suspects(
-        columns["value"].astype(np.float64),
-        columns["id"],
-        columns["label"],
-        columns["suggested"],
-        columns["own"].astype(np.float64),
-        columns["votes"].astype(np.float64),
-        columns["likely"].astype(np.bool_),
-        header["parameters"],
-        tuple(map(str, header["notes"])),
-        str(header["version"]),
-    )
+        return self._in_words(lines)
 
 
 def likely_errors(

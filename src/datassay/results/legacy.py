@@ -44,20 +44,14 @@ def value_of(id: object, ids: NDArray[np.generic], values: NDArray[np.float64]) 
 
 
 LOADERS: Mapping[str, tuple[str, str]] = {
-    "attack": ("datassay.attacks.result", "load_attack"),
-    "comparison": ("datassay.release.comparison", "load_comparison"),
     "disclosure": ("datassay.market.disclosure", "load_disclosure"),
     "equilibrium": ("datassay.market.equilibrium", "load_equilibrium"),
-    "exposure": ("datassay.attacks.exposure", "load_exposure"),
     "leakage": ("datassay.market.leakage", "load_leakage"),
     "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
-    "onion": ("datassay.attacks.peeling", "load_onion"),
     "price search": ("datassay.market.pricing", "load_price_search"),
     "prices": ("datassay.market.pricing", "load_prices"),
     "private values": ("datassay.privacy.releases", "load_private_values"),
     "purchase": ("datassay.market.pricing", "load_purchase"),
-    "report": ("datassay.report.result", "load_report"),
-    "suspects": ("datassay.evaluate.mislabelled", "load_suspects"),
 }
 
 

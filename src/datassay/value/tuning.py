@@ -1,10 +1,8 @@
 """Choosing k and τ by validation accuracy: one neighbour pass scores every candidate."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,8 @@ from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.neighbors import Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
-from datassay.results import Fact, FrameKind, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
 
 if TYPE_CHECKING:
@@ -23,48 +22,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Tuning:
-    """Validation accuracy of every candidate, and the best one."""
+class Tuning(Result):
+    """Validation accuracy of every candidate, and the best one.
+
+    Attributes
+    ----------
+    parameter
+        What was chosen: k or tau.
+    candidates, scores
+        Its values in rising order, and the accuracy with each; in data frames the columns ``k`` or ``tau``, and
+        ``accuracy``.
+    best
+        The best of the candidates.
+    parameters, notes, version
+        How accuracy was measured.
+    """
+
+    COLUMNS: ClassVar = {"candidate": "candidates", "accuracy": "scores"}
 
     parameter: str
     candidates: NDArray[np.generic]
     scores: NDArray[np.float64]
     best: int | float
-
-    def __post_init__(self) -> None:
-        for name in ("candidates", "scores"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
 
     def __repr__(self) -> str:
-        return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
+        return f"Tuning({self.parameter}={self.best:g} is best of {len(self)}: {self.scores.max():.4f})"
+
+    def _who(self) -> str:
+        return "candidates"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``best_k`` or ``best_tau``, its ``accuracy``, how many ``candidates`` there were."""
-        return as_facts(
-            {f"best_{self.parameter}": self.best, "accuracy": self.scores.max(), "candidates": len(self.candidates)}
-        )
+        return as_facts({f"best_{self.parameter}": self.best, "accuracy": self.scores.max(), "candidates": len(self)})
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """Candidates and their accuracy as a data frame."""
-        return make_frame({self.parameter: self.candidates, "accuracy": self.scores}, kind)
+    def _columns(self) -> Columns:
+        return {self.parameter: self.candidates, "accuracy": self.scores}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write candidates and their accuracy to a .parquet, .json or .csv file."""
-        header = {"kind": "tuning", "parameter": self.parameter, "best": self.best, "version": __version__}
-        return save_columns(path, header, {self.parameter: self.candidates, "accuracy": self.scores})
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        return super()._fields(header, columns | {"candidate": columns[header["parameter"]]})
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw accuracy against the parameter, the best marked."""
-        if ax is None:
-            ax = new_axes(6, 3.5)
-        check_axes(ax)
-        ax.plot(self.candidates.astype(float), self.scores, marker=".", color="#4477aa")
-        ax.axvline(self.best, color="black", linewidth=0.8)
-        ax.set_title(f"{self.parameter} = {self.best:g} predicts best ({self.scores.max():.1%})", loc="left")
-        ax.set_xlabel(self.parameter)
-        ax.set_ylabel("validation accuracy")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw accuracy against the parameter, the best marked; returns the axes.
+
+        ``label`` names these candidates in a legend, so that several results can share the axes.
+        """
+        return draw_tuning(axes_on(ax, 6, 3.5), self.parameter, self.candidates, self.scores, self.best, label)
 
 
 def tune_k(
@@ -110,7 +116,7 @@ def tune_k(
     (correct,) = collect(game.space, NearestRanking(depth), compute, game.run)
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
-    return Tuning("k", ks, scores, int(ks[scores.argmax()]))
+    return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
 
 
 def tune_tau(
@@ -162,7 +168,7 @@ def tune_tau(
     (score,) = collect(space, EveryDistance(), compute, game.run)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
-    return Tuning("tau", taus, scores, float(taus[best]))
+    return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)
 
 
 def _quantiles(game: Game) -> NDArray[np.float64]:
