@@ -9,6 +9,7 @@ from datassay.results import Framed
 # Public names of a room that are not at the top of the package.
 BESIDE = {
     "attacks": "View",
+    "identity": "UniquenessQueries",
     "market": "ConsumerView DataOwner Move MovingNeighbours gini",
     "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
     "reproduce": "Reproduction list_reproductions reproduce",

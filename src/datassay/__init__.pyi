@@ -64,6 +64,7 @@ from .market import price as price
 from .market import search_equilibrium as search_equilibrium
 from .market import search_prices as search_prices
 from .neighbors import NeighbourGraph as NeighbourGraph
+from .neighbors import Neighbours as Neighbours
 from .neighbors import nearest_neighbours as nearest_neighbours
 from .privacy import Audit as Audit
 from .privacy import BudgetExceededError as BudgetExceededError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from datassay._work import Progress
 from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
-from datassay.data import prepare
+from datassay.neighbors import EUCLIDEAN, neighbours_of
 from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 
@@ -124,7 +124,7 @@ def onion(
     by: PeelBy | Values = "self_waka",
     share: float = 0.1,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     games: int = 48,
     shadows: int = 16,
@@ -152,23 +152,26 @@ def onion(
         raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     if not isinstance(by, Values):
         _checks.choice("by", by, get_args(PeelBy))
-    run = {"n_jobs": n_jobs, "memory": memory, "progress": progress}
-    settings = {"k": k, "metric": metric, "games": games, "targets": None, "shadows": shadows, "seed": seed, **run}
-    inputs = prepare(X, y, ids=ids)
+    settings: dict[str, Any] = {
+        "k": k, "games": games, "targets": None, "shadows": shadows, "seed": seed, "n_jobs": n_jobs, "memory": memory,
+        "progress": progress,
+    }  # fmt: skip
+    near = neighbours_of(X, y, metric=metric, ids=ids, among=True)
+    inputs = near.inputs
     n = len(inputs.labels)
     out = max(1, round(share * n))
     if n - out < 4:
         raise UsageError(f"share={share:g} removes {out} of {n} records, and the games need 4 of those that remain")
-    first = membership_attack(X, y, "lira", ids=ids, **settings)  # type: ignore[arg-type]
+    first = membership_attack(near, None, "lira", **settings)
     before = _by_record(first, inputs.ids)
     if isinstance(by, Values):
         if len(by) != n or not (by.ids == inputs.ids).all():
             raise InputError("by must hold a value for every record, in their order")
         score, name = by.values, by.method
     elif by == "self_waka":
-        score, name = self_waka(X, y, k=k, metric=metric, n_jobs=n_jobs, memory=memory).values, by
+        score, name = self_waka(near, k=k, n_jobs=n_jobs, memory=memory).values, by
     elif by == "self_shapley":
-        score, name = self_shapley(X, y, k=k, metric=metric, n_jobs=n_jobs, memory=memory).values, by
+        score, name = self_shapley(near, k=k, n_jobs=n_jobs, memory=memory).values, by
     elif by == "success":
         score, name = before, by
     else:
@@ -177,11 +180,12 @@ def onion(
     gone[np.argsort(-score, kind="stable")[:out]] = True
     if len(np.unique(inputs.codes[~gone])) < 2:
         raise InputError(f"removing the top {share:.0%} by {name} leaves one class only; give a smaller share")
-    influence = waka_influence(X, y, gone, k=k, metric=metric, n_jobs=n_jobs, memory=memory).values
+    influence = waka_influence(near, None, gone, k=k, n_jobs=n_jobs, memory=memory).values
     kept = np.flatnonzero(~gone)
     points = as_array(inputs.points)
-    remaining = points[np.ix_(kept, kept)] if metric == "precomputed" else points[kept]
-    second = membership_attack(remaining, inputs.labels[kept], "lira", ids=inputs.ids[kept], **settings)  # type: ignore[arg-type]
+    remaining = points[np.ix_(kept, kept)] if near.metric == "precomputed" else points[kept]
+    labels, ids = inputs.labels[kept], inputs.ids[kept]
+    second = membership_attack(remaining, labels, "lira", metric=near.metric, ids=ids, **settings)
     after = _by_record(second, inputs.ids[kept])
     return Onion(
         after - before[kept],

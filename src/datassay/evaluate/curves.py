@@ -17,9 +17,9 @@ from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress
-from datassay.data import Inputs, prepare
+from datassay.data import Inputs
 from datassay.evaluate.figures import draw_curve
-from datassay.neighbors import FullRanking, Ranked, Run, as_floats, collect, space_of
+from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
 from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
 from datassay.value import Estimator, model_name
 
@@ -119,7 +119,7 @@ def removal_curve(
     y_test: object | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "lowest",
     fractions: Sequence[float] | None = None,
@@ -156,7 +156,7 @@ def addition_curve(
     y_test: object | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "highest",
     fractions: Sequence[float] | None = None,
@@ -203,9 +203,10 @@ def _curve(
     n_random = _checks.integer("n_random", n_random, at_least=1)
     rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
     _checks.choice("first", first, ("lowest", "highest"))
-    if X_test is None:
+    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
         raise UsageError("X_test must be given: a test set that played no part in the values")
-    inputs = prepare(X, y, X_test, y_test)
+    near = neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
+    inputs = near.inputs
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
     shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in fractions])
@@ -222,9 +223,9 @@ def _curve(
     never, always = np.full_like(reached, len(counts)), np.zeros_like(reached)
     arrives, leaves = (always, reached) if kind == "removal" else (reached, never)
     n_classes = len(inputs.classes)
-    how: dict[str, Parameter] = {"k": k, "metric": metric} if model is None else {"model": model_name(model)}
+    how: dict[str, Parameter] = {"k": k, "metric": near.metric} if model is None else {"model": model_name(model)}
     if model is None:
-        predicted = _knn_predictions(inputs, arrives, leaves, len(counts), k, metric, run)
+        predicted = _knn_predictions(near, arrives, leaves, len(counts), k, run)
     else:
         predicted = _model_predictions(inputs, arrives, leaves, len(counts), model, run)
     found = {name: np.empty(predicted.shape[:2]) for name in METRICS}
@@ -274,16 +275,14 @@ def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
 
 
 def _knn_predictions(
-    inputs: Inputs,
+    near: Neighbours,
     arrives: NDArray[np.int64],
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    metric: str,
     run: Run,
 ) -> NDArray[np.int64]:
-    space = space_of(inputs, metric, held_out="y_test")
-    codes, classes = inputs.codes, len(inputs.classes)
+    codes, classes = near.inputs.codes, len(near.inputs.classes)
 
     def compute(block: Ranked) -> tuple[NDArray[np.int64]]:
         from datassay.evaluate import kernels
@@ -292,7 +291,7 @@ def _knn_predictions(
         kernels.write_predictions(block.order, codes, arrives, leaves, k, classes, found)
         return (np.moveaxis(found, 2, 0),)
 
-    (predicted,) = collect(space, FullRanking(), compute, run)
+    (predicted,) = near.collect(FullRanking(), compute, run)
     return np.ascontiguousarray(np.moveaxis(predicted, 0, 2))
 
 

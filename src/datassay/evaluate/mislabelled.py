@@ -17,8 +17,7 @@ from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.data import prepare
-from datassay.neighbors import NearestRanking, Ranked, Run, collect, space_of
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
@@ -92,7 +91,7 @@ def likely_errors(
     y: object = None,
     values: Values | None = None,
     k: int = 10,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     ids: object | None = None,
     n_jobs: int | None = None,
@@ -108,7 +107,7 @@ def likely_errors(
     Parameters
     ----------
     X, y
-        Features and labels, or a table.
+        Features and labels, or a table; or :class:`datassay.Neighbours` of the records among themselves.
     values
         The records' values, of negative sign where they hurt; k-NN Shapley values of each record by the others if left
         out.
@@ -129,12 +128,16 @@ def likely_errors(
     True
     """
     k = _checks.integer("k", k, at_least=1)
-    inputs = prepare(X, y, None, None, ids=ids)
+    run = Run(n_jobs, memory, progress)
+    near = neighbours_of(X, y, metric=metric, ids=ids, run=run, among=True)
+    inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:
         raise InputError("a label is judged by its neighbours: give at least 2 records")
     if values is None:
-        values = knn_shapley(X, y, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+        if near is not X:
+            near.keep(k)
+        values = knn_shapley(near, n_jobs=n_jobs, memory=memory, progress=progress)
     if not isinstance(values, Values):
         raise UsageError(f"values must be Values, got {type(values).__name__}")
     if not np.array_equal(values.ids, inputs.ids):
@@ -150,7 +153,7 @@ def likely_errors(
         kernels.vote(block.order, codes, codes[block.rows], classes, top, votes, own)
         return top, votes, own
 
-    top, votes, own = collect(space_of(inputs, metric), NearestRanking(depth), compute, Run(n_jobs, memory, progress))
+    top, votes, own = near.collect(NearestRanking(depth), compute, run)
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)
@@ -162,6 +165,6 @@ def likely_errors(
         own,
         votes,
         likely,
-        {"k": k, "metric": metric, "values": values.method},
+        {"k": k, "metric": near.metric, "values": values.method},
         inputs.notes,
     )

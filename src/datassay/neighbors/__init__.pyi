@@ -7,6 +7,12 @@ from .device import constant as constant
 from .device import device_of as device_of
 from .device import device_space as device_space
 from .device import whole as whole
+from .opened import COSINE as COSINE
+from .opened import EUCLIDEAN as EUCLIDEAN
+from .opened import IN_MEMORY as IN_MEMORY
+from .opened import Neighbours as Neighbours
+from .opened import metric_of as metric_of
+from .opened import neighbours_of as neighbours_of
 from .passes import AnySpace as AnySpace
 from .passes import Distances as Distances
 from .passes import EveryDistance as EveryDistance
@@ -16,6 +22,7 @@ from .passes import NearestDistances as NearestDistances
 from .passes import NearestRanking as NearestRanking
 from .passes import Ranked as Ranked
 from .passes import Run as Run
+from .passes import View as View
 from .passes import Within as Within
 from .passes import WithinThreshold as WithinThreshold
 from .passes import accumulate as accumulate
@@ -36,4 +43,3 @@ from .space import NeighbourGraph as NeighbourGraph
 from .space import as_floats as as_floats
 from .space import check_labels as check_labels
 from .space import make_space as make_space
-from .space import space_of as space_of

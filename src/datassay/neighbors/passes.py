@@ -178,7 +178,7 @@ def _bits(block: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
     return block.view(np.int64), 2**63 - 1
 
 
-def _others(space: AnySpace) -> int:
+def others(space: AnySpace) -> int:
     """How many training points a validation point can have as neighbours."""
     excluded = not isinstance(space, NeighbourGraph) and space.excludes_self
     return space.n_train - 1 if excluded else space.n_train
@@ -204,7 +204,7 @@ class FullRanking:
             return Ranked(slice(start, start + rows), space.nearest(space.n_train, start, rows)[0])
         filled = scratch("distances", (rows, space.n_train), space.dtype)
         space.fill(start, filled)
-        order = scratch("order", (rows, _others(space)), np.uint32)
+        order = scratch("order", (rows, others(space)), np.uint32)
         kernels.rank(*_bits(filled), order, *_sort_buffers(scratch, space.n_train))
         return Ranked(slice(start, start + rows), order)
 
@@ -226,10 +226,10 @@ class NearestRanking:
         return space.dtype.itemsize * (space.n_train + 2 * self._wanted(space)) + 4 * self._wanted(space)
 
     def _wanted(self, space: AnySpace) -> int:
-        return min(self.limit, _others(space))
+        return min(self.limit, others(space))
 
     def _sorts_all(self, space: AnySpace) -> bool:
-        return 2 * self._wanted(space) >= _others(space)
+        return 2 * self._wanted(space) >= others(space)
 
     def _room(self, space: AnySpace) -> int:
         return min(space.n_train, max(2 * self._wanted(space), 64))
@@ -463,5 +463,5 @@ def nearest_neighbours(
         found = block.here()
         return found.order.copy(), found.distances.astype(np.float64)
 
-    near, distances = collect(space, NearestDistances(min(limit, _others(space))), compute, run)
+    near, distances = collect(space, NearestDistances(min(limit, others(space))), compute, run)
     return near, distances

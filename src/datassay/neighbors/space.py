@@ -277,15 +277,6 @@ class NeighbourGraph:
         inside[row[near], self.indices[ends[0] : ends[-1]][near]] = 1
 
 
-def space_of(
-    inputs: Inputs, metric: str, held_out: str = "y_val", *, zero_rows: bool = False
-) -> FeatureSpace | MatrixSpace | NeighbourGraph:
-    """The space of prepared inputs, with one label for every row."""
-    space = make_space(inputs.points, inputs.points_val, metric, zero_rows=zero_rows)
-    check_labels(inputs, space.n_train, space.n_validation, held_out)
-    return space
-
-
 def check_labels(inputs: Inputs, n_train: int, n_validation: int, held_out: str = "y_val") -> None:
     """Refuse labels that are not one for every row."""
     for name, codes, n in (("y", inputs.codes, n_train), (held_out, inputs.codes_val, n_validation)):

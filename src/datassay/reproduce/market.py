@@ -18,6 +18,7 @@ from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
 from datassay.neighbors import Run
 from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.results import BLUE, PURPLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +101,7 @@ def _acquisition() -> Redone:
     holds = gain > 0 and ahead > 0.75 * (len(shares) - 1)
 
     def draw(axes: "Axes") -> "Axes":
-        axes.plot(shares, by_value, color="#4477aa", label="by k-NN Shapley value")
+        axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
         axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
         axes.set_xlabel("share of reviews acquired")
         axes.set_ylabel("test accuracy")
@@ -141,8 +142,8 @@ def _noise() -> Redone:
 
     def draw(axes: "Axes") -> "Axes":
         rounds = np.arange(1, ROUNDS + 1)
-        axes.plot(rounds, agree[1:], color="#4477aa", label="rank correlation with true values")
-        axes.plot(rounds, error[1:] / error[1], color="#aa3377", label=f"mean distance of centres, of {error[1]:.3g}")
+        axes.plot(rounds, agree[1:], color=BLUE, label="rank correlation with true values")
+        axes.plot(rounds, error[1:] / error[1], color=PURPLE, label=f"mean distance of centres, of {error[1]:.3g}")
         axes.set_xlabel("rounds")
         axes.legend(frameon=False)
         return axes

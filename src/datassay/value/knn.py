@@ -24,7 +24,7 @@ from datassay._choices import KnnUtility
 from datassay._errors import UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import FullRanking, NearestRanking, Ranked, accumulate, collect
+from datassay.neighbors import EUCLIDEAN, FullRanking, NearestRanking, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 
@@ -77,7 +77,7 @@ def knn_shapley(
     y_val: object | None = None,
     k: int = 5,
     utility: str = "soft",
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
@@ -100,7 +100,8 @@ def knn_shapley(
     ----------
     X, y
         Training features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out). Or
-        :class:`Records` from :func:`open_records` and no y: read in blocks, with X_val and a tolerance given.
+        :class:`Records` from :func:`open_records` and no y: read in blocks, with X_val and a tolerance given. Or
+        :class:`Neighbours` in the place of all data, metric and ids: several methods then share one search.
     X_val, y_val
         Validation features and labels. Left out, every record is valued by the others: each takes its turn as the
         validation point, with itself removed.
@@ -184,7 +185,7 @@ def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.fl
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         formulas(block).add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
 
-    return accumulate(game.space, FullRanking() if limit == n else NearestRanking(limit), add, game.run)
+    return game.accumulate(FullRanking() if limit == n else NearestRanking(limit), add)
 
 
 def knn_loo(
@@ -194,7 +195,7 @@ def knn_loo(
     y_val: object | None = None,
     k: int = 5,
     utility: str = "soft",
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     n_classes: int | None = None,
@@ -228,8 +229,7 @@ def knn_loo(
         def add(block: Ranked, total: NDArray[np.float64]) -> None:
             formulas(block).add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
 
-        run = game.keeping("knn_loo", {"k": k, "utility": utility}).run
-        total = accumulate(game.space, NearestRanking(k + 1), add, run)
+        total = game.keeping("knn_loo", {"k": k, "utility": utility}).accumulate(NearestRanking(k + 1), add)
     elif utility == "fraction":
         total = game.by_class(1.0 / k)
     elif n == 1:
@@ -270,7 +270,7 @@ def knn_banzhaf(
     X_val: object | None = None,
     y_val: object | None = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
@@ -324,7 +324,7 @@ def knn_banzhaf(
         formulas(block).add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
 
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("knn_banzhaf", told).run)
+    total = game.keeping("knn_banzhaf", told).accumulate(NearestRanking(len(chances)), add)
     total += game.by_class(chance_of_fewer(n - 1, k) / k)
     return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
@@ -346,7 +346,7 @@ def self_shapley(
     y: object = None,
     k: int = 5,
     utility: str = "soft",
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     tolerance: float | None = None,
     n_classes: int | None = None,
@@ -384,6 +384,7 @@ def self_shapley(
         client=client,
         checkpoint=checkpoint,
         device=device,
+        among=True,
     )
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
@@ -400,7 +401,7 @@ def self_shapley(
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    (values,) = collect(game.space, view, compute, game.keeping("self_shapley", told).run)
+    (values,) = game.keeping("self_shapley", told).collect(view, compute)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)

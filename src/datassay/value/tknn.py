@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import Within, WithinThreshold, accumulate
+from datassay.neighbors import COSINE, Within, WithinThreshold
 from datassay.results import Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic
@@ -29,7 +29,7 @@ def tknn_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     tau: float = -0.5,
-    metric: str = "cosine",
+    metric: str = COSINE,
     weights: Weights = None,
     *,
     n_classes: int | None = None,
@@ -83,4 +83,4 @@ def _threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
         )
 
-    return accumulate(game.space, WithinThreshold(tau), add, game.keeping("tknn_shapley", {"tau": tau}).run)
+    return game.keeping("tknn_shapley", {"tau": tau}).accumulate(WithinThreshold(tau), add)

@@ -12,7 +12,15 @@ from datassay._errors import UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.neighbors import Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
+from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
+    Distances,
+    EveryDistance,
+    NearestRanking,
+    NeighbourGraph,
+    Ranked,
+)
 from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
@@ -79,7 +87,7 @@ def tune_k(
     X_val: object | None = None,
     y_val: object | None = None,
     candidates: Sequence[int] | None = None,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     n_jobs: int | None = None,
@@ -113,7 +121,7 @@ def tune_k(
         kernels.write_votes(block.order, codes, codes_val[block.rows], classes, found)
         return (found,)
 
-    (correct,) = collect(game.space, NearestRanking(depth), compute, game.run)
+    (correct,) = game.collect(NearestRanking(depth), compute)
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
     return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
@@ -125,7 +133,7 @@ def tune_tau(
     X_val: object | None = None,
     y_val: object | None = None,
     candidates: Sequence[float] | None = None,
-    metric: str = "cosine",
+    metric: str = COSINE,
     weights: Weights = None,
     *,
     n_jobs: int | None = None,
@@ -150,7 +158,7 @@ def tune_tau(
     if isinstance(space, NeighbourGraph):
         raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")
     if candidates is None:
-        taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if metric == "cosine" else _quantiles(game)
+        taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if game.near.metric == "cosine" else _quantiles(game)
     else:
         taus = np.unique([_checks.number("candidates", tau) for tau in candidates])
     if len(taus) == 0:
@@ -165,7 +173,7 @@ def tune_tau(
         kernels.write_threshold_votes(block.filled, thresholds, codes, codes_val[block.rows], classes, found)
         return (found,)
 
-    (score,) = collect(space, EveryDistance(), compute, game.run)
+    (score,) = game.collect(EveryDistance(), compute)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
     return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)

@@ -22,7 +22,7 @@ from datassay._choices import Variant
 from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress
-from datassay.neighbors import NearestRanking, Ranked, accumulate, collect
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
@@ -57,7 +57,7 @@ def waka(
     k: int = 5,
     variant: Variant = "signed",
     tau: float = 0.5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
@@ -115,7 +115,7 @@ def waka(
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("waka", told).run)
+    total = game.keeping("waka", told).accumulate(NearestRanking(len(chances)), add)
     notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
     return game.result(game.mean(total), "waka", told, notes, error)
 
@@ -124,7 +124,7 @@ def self_waka(
     X: object,
     y: object = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     tolerance: float | None = None,
     ids: object | None = None,
@@ -149,7 +149,7 @@ def self_waka(
     k = _checks.integer("k", k, at_least=1)
     game = make_game(
         X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, client=client,
-        checkpoint=checkpoint, device=device,
+        checkpoint=checkpoint, device=device, among=True,
     )  # fmt: skip
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     codes = game.inputs.codes
@@ -161,8 +161,7 @@ def self_waka(
 
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
-    run = game.keeping("self_waka", told).run
-    (values,) = collect(game.space, NearestRanking(max(1, len(chances) - 1)), compute, run)
+    (values,) = game.keeping("self_waka", told).collect(NearestRanking(max(1, len(chances) - 1)), compute)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
@@ -172,7 +171,7 @@ def waka_influence(
     y: object = None,
     removed: Sequence[int] | NDArray[np.generic] = (),
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     exact: bool = True,
     tolerance: float | None = None,
@@ -194,7 +193,9 @@ def waka_influence(
     [0.1875, -0.125, -0.0625]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    game = make_game(
+        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, among=True
+    )
     n = game.space.n_train
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
@@ -216,7 +217,7 @@ def waka_influence(
 
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
-    (values,) = collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), compute, game.run)
+    (values,) = game.collect(NearestRanking(min(n - 1, max(1, wanted - 1))), compute)
     return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
 
 

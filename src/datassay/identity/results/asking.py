@@ -24,7 +24,7 @@ KEY: Final = "(key)"
 
 @dataclass(frozen=True, eq=False)
 class UniquenessQueries:
-    """What the people behind a :class:`Uniqueness` can still be asked, while their table is at hand.
+    """What the people behind a :class:`.Uniqueness` can still be asked, while their table is at hand.
 
     ``result.queries`` has it. ``parameters`` and ``notes`` are the result's own, for those that are made here.
     """

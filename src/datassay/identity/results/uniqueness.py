@@ -165,29 +165,29 @@ class Uniqueness(Result):
         return AttributeTable(values, names, self.columns, name, "groups", beside, self._notes(), self._how())
 
     def entropy(self, columns: Sequence[str]) -> float:
-        """Joint entropy of these attributes, in bits: :meth:`UniquenessQueries.entropy`."""
+        """Joint entropy of these attributes, in bits: :meth:`.UniquenessQueries.entropy`."""
         return self.queries.entropy(columns)
 
     def groups(self, columns: Sequence[str] | None = None) -> Groups:
-        """The groups of people alike in these attributes: :meth:`UniquenessQueries.groups`."""
+        """The groups of people alike in these attributes: :meth:`.UniquenessQueries.groups`."""
         return self.queries.groups(columns)
 
     def sets(self) -> AttributeSets:
-        """What every set of attributes tells: :meth:`UniquenessQueries.sets`."""
+        """What every set of attributes tells: :meth:`.UniquenessQueries.sets`."""
         return self.queries.sets()
 
     def interactions(self, records: object = None) -> AttributeTable:
-        """Shapley interaction index of each pair of attributes: :meth:`UniquenessQueries.interactions`."""
+        """Shapley interaction index of each pair of attributes: :meth:`.UniquenessQueries.interactions`."""
         return self.queries.interactions(records)
 
     def compare(
         self, coarsen: Mapping[str, object] | None = None, drop: Sequence[str] = (), key: bool = False
     ) -> AttributeTable:
-        """Means after changes of the data, one row a change: :meth:`UniquenessQueries.compare`."""
+        """Means after changes of the data, one row a change: :meth:`.UniquenessQueries.compare`."""
         return self.queries.compare(coarsen, drop, key)
 
     def changes(self, drop: Sequence[str] = (), key: bool = False) -> AttributeTable:
-        """What the coarsening of this result has changed: :meth:`UniquenessQueries.changes`."""
+        """What the coarsening of this result has changed: :meth:`.UniquenessQueries.changes`."""
         return self.queries.changes(drop, key)
 
     @property
