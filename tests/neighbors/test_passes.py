@@ -282,3 +282,13 @@ class TestPrecomputed:
     def test_bad_distances_are_refused(self, X, X_val, message):
         with pytest.raises(da.InputError, match=message):
             make_space(X, X_val, "precomputed")
+
+
+@given(st.integers(0, 40), st.integers(1, 12))
+def test_parts_are_even_and_none_is_empty(n, parts):
+    from datassay.neighbors.records import _even
+
+    found = _even(n, parts)
+    assert [i for part in found for i in part] == list(range(n))
+    assert len(found) == min(n, parts)
+    assert all(abs(len(a) - len(b)) <= 1 and len(a) > 0 for a in found for b in found)
