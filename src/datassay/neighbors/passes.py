@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
 from datassay._choices import Metric
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Device, Run, Threads, documented
-from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay._work import Bar, Progress, add_up, chunks, gather, thread_count, workers
 from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
