@@ -848,3 +848,22 @@ def test_a_summary_of_coarser_attributes_says_that_they_are(tmp_path):
     back = da.load_result(found.save(tmp_path / "found.json"))
     for told in (found, back):
         assert "by age, sex, education, made coarser (age: 10, sex: one bucket).\n" in told.summary()
+
+
+def test_sampled_values_have_the_interactions_of_exact_ones():
+    people = da.census(200, seed=1)
+    columns = ["age", "sex", "marital", "region"]
+    exact = da.uniqueness_shapley(people, columns, method="exact").interactions()
+    sampled = da.uniqueness_shapley(people, columns, method="sampled", permutations=4).interactions()
+    np.testing.assert_array_equal(sampled.values, exact.values)
+
+
+@pytest.mark.parametrize("options", [{}, {"id": "id"}])
+def test_files_counted_on_disk_are_counted_by_the_columns_wanted(tmp_path, options):
+    frame = pd.DataFrame({"id": range(90), "a": [1, 2, 3] * 30, "b": [1, 2] * 45, "c": range(90)})
+    frame[:40].to_parquet(tmp_path / "part-1.parquet")
+    frame[40:].to_parquet(tmp_path / "part-2.parquet")
+    for columns, distinct in ((["a", "b"], 6), (None, 90)):
+        found = da.uniqueness_shapley(tmp_path, columns, **options)
+        assert any(f"are {distinct} distinct rows" in note for note in found.notes)
+        assert list(found.columns) == (columns or [n for n in frame if n not in options.values()])

@@ -597,3 +597,22 @@ def test_what_was_published_is_a_file_of_its_own(tmp_path):
     assert isinstance(again, da.NoisyCounts)
     np.testing.assert_array_equal(again.counts, private.statistics.counts)
     assert again.value([0.1, 0.2, 0.3], 1) == private.value_record([0.1, 0.2, 0.3], 1)
+
+
+def test_names_of_files_are_cut_beyond_200_letters(tmp_path):
+    X, y, X_val, y_val = problem(n=60)
+    ids = ["a" * 200, "a" * 201, *(f"r{i}" for i in range(58))]
+    private = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, ids=ids)
+    names = {file.name for file in private.save_owners(tmp_path / "owners").iterdir()}
+    assert f"{'a' * 200}.json" in names
+    assert [len(name) for name in names if name.startswith("a" * 150 + "~")] == [150 + 1 + 32 + 5]
+
+
+def test_a_validation_set_out_of_the_training_data_is_refused_unless_records_are_twins_anyway():
+    """Twins among the training records are what makes coincidence likely: two of sixty are not, most of them are."""
+    X, y, *_ = problem()
+    X[1], y[1] = X[0], y[0]
+    with pytest.raises(da.InputError, match="every validation record is also in the training data"):
+        private_tknn_shapley(X, y, X[:8], y[:8], delta=1e-3, n_classes=3)
+    few, labels = np.vstack([X[2:9]] * 8), np.tile(y[2:9], 8)
+    assert private_tknn_shapley(few, labels, few[:7], labels[:7], delta=1e-3, n_classes=3).notes

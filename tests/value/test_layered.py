@@ -822,3 +822,45 @@ def test_few_owners_are_told_that_all_coalitions_take_less():
     values = da.layered_shapley(da.StableLogisticRegression(), *data, alpha=0.5, n_jobs=1)
     assert any("sampling='exact'" in note for note in values.notes)
     assert repr(values).startswith("Estimate(6 records")
+
+
+@pytest.mark.parametrize("newcomers", [False, True])
+def test_a_coalition_drawn_twice_counts_like_two_that_are_alike(newcomers):
+    """How often a coalition was drawn may be written beside it or by writing it again: values and errors are the same."""
+    X, y, X_val, y_val = problem(9)
+    model = da.StableLogisticRegression(2.0, 0.5)
+    drawn = da.layered_design(8, 3.0, c=model.c, seed=1)
+    often = replace(drawn, repeats=1 + np.arange(len(drawn.members)) % 3)
+    written = [members for members, times in zip(often.members, often.repeats, strict=True) for _ in range(times)]
+    again = replace(drawn, members=written, repeats=np.ones(len(written), int))
+    if newcomers:
+        ask = [d.value(model, X[:8], y[:8], X[8:], y[8:], X_val, y_val, n_jobs=1) for d in (often, again)]
+    else:
+        ask = [da.layered_shapley(model, X[:8], y[:8], X_val, y_val, design=d, n_jobs=1) for d in (often, again)]
+    assert ask[0].values == pytest.approx(ask[1].values, rel=1e-9, abs=1e-12)
+    assert ask[0].errors == pytest.approx(ask[1].errors, rel=1e-9)
+    assert ask[0].upper == pytest.approx(ask[1].upper, rel=1e-9)
+
+
+def test_a_newcomer_among_nobody_and_among_all_adds_two_layers_of_n_plus_one():
+    """Where the empty coalition alone was drawn: (v(z) − v(∅) + v(D∪z) − v(D)) / (n + 1)."""
+    X, y, X_val, y_val = problem(7)
+    model = da.StableLogisticRegression(2.0, 0.5)
+    design = da.layered_design(6, 60.0, c=0.01)
+    assert [members.tolist() for members in design.members] == [[]]
+    found = design.value(model, X[:6], y[:6], X[6:], y[6:], X_val, y_val, n_jobs=1).values[0]
+
+    def utility(rows):
+        A, V = model.prepare(X[rows]), model.prepare(X_val)
+        w = minimiser(A, 2.0 * y[rows] - 1, 0.5)
+        return max(-loss_of(w, V, 2.0 * y_val - 1), -math.log(2))
+
+    everybody = list(range(6))
+    gains = utility([6]) + math.log(2) + utility([*everybody, 6]) - utility(everybody)
+    assert found == pytest.approx(gains / 7, abs=1e-7)
+
+
+def test_a_promise_that_may_always_be_broken_is_none():
+    design = da.layered_design(6, 1.0)
+    with pytest.raises(InputError, match="this is no design"):
+        replace(design, beta=1.0)

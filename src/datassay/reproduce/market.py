@@ -26,8 +26,9 @@ from datassay.market import (
     knn_utility,
     search_equilibrium,
 )
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.results import BLUE, PURPLE
 from datassay.value import knn_shapley
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class _Reviews:
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
-    run = Run(None, DEFAULT_MEMORY, None)
+    run = Schedule(None, DEFAULT_MEMORY, None)
     return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy", run=run)
 
 
@@ -112,7 +113,7 @@ def _acquisition() -> Redone:
     holds = gain > 0 and ahead > 0.75 * (len(shares) - 1)
 
     def draw(axes: "Axes") -> "Axes":
-        axes.plot(shares, by_value, color="#4477aa", label="by k-NN Shapley value")
+        axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
         axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
         axes.set_xlabel("share of reviews acquired")
         axes.set_ylabel("test accuracy")
@@ -153,8 +154,8 @@ def _noise() -> Redone:
 
     def draw(axes: "Axes") -> "Axes":
         rounds = np.arange(1, ROUNDS + 1)
-        axes.plot(rounds, agree[1:], color="#4477aa", label="rank correlation with true values")
-        axes.plot(rounds, error[1:] / error[1], color="#aa3377", label=f"mean distance of centres, of {error[1]:.3g}")
+        axes.plot(rounds, agree[1:], color=BLUE, label="rank correlation with true values")
+        axes.plot(rounds, error[1:] / error[1], color=PURPLE, label=f"mean distance of centres, of {error[1]:.3g}")
         axes.set_xlabel("rounds")
         axes.legend(frameon=False)
         return axes

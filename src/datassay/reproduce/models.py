@@ -17,6 +17,7 @@ from datassay.evaluate import Curve, detect_errors, removal_curve
 from datassay.privacy import LowUtilityWarning, plan_private_layered, private_layered_shapley
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.reproduce.tknn import detection_problem
+from datassay.results import BLUE, GREEN, GREY, PURPLE, axes_on
 from datassay.value import (
     CLIPPED,
     data_banzhaf,
@@ -98,7 +99,8 @@ class _Removal:
         return np.asarray(np.mean(self.scores[way, first], axis=0))
 
     def draw(self, axes: "Axes") -> "Axes":
-        colours = {"random": "#888888", "Monte Carlo": "#228833", "layered": "#4477aa", "private, ε = 1": "#aa3377"}
+        axes = axes_on(axes, 7, 4)
+        colours = {"random": GREY, "Monte Carlo": GREEN, "layered": BLUE, "private, ε = 1": PURPLE}
         for way, colour in colours.items():
             for first, line in (("highest", "-"), ("lowest", "--")):
                 label = f"{way}, {'best' if first == 'highest' else 'worst'} first"
@@ -106,7 +108,6 @@ class _Removal:
         axes.set_xlabel("fraction of records removed")
         axes.set_ylabel("accuracy on test records")
         axes.legend(frameon=False, fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
         return axes
 
 
@@ -279,16 +280,16 @@ def _layered_growth() -> Redone:
     holds = bool(per_log.max() / per_log.min() < 1.5 and per_square[2:].max() / per_square[2:].min() < 1.5)
 
     def draw(axes: "Axes") -> "Axes":
-        axes.plot(SIZES, coalitions, "o-", color="#4477aa", label="coalitions a record")
-        axes.plot(SIZES, logs * np.mean(per_log), ":", color="#4477aa", label="∝ ln(2n/β)")
+        axes.plot(SIZES, coalitions, "o-", color=BLUE, label="coalitions a record")
+        axes.plot(SIZES, logs * np.mean(per_log), ":", color=BLUE, label="∝ ln(2n/β)")
         axes.set_xscale("log")
         axes.set_xlabel("records n")
         axes.set_ylabel("coalitions a record")
         axes.set_ylim(0)
         right = axes.twinx()
-        right.plot(SIZES, touched, "s-", color="#aa3377", label="share of the data touched")
+        right.plot(SIZES, touched, "s-", color=PURPLE, label="share of the data touched")
         right.plot(
-            SIZES, np.minimum(1, squares * np.mean(per_square[2:])), ":", color="#aa3377", label="∝ ln n · ln(2n/β) / n"
+            SIZES, np.minimum(1, squares * np.mean(per_square[2:])), ":", color=PURPLE, label="∝ ln n · ln(2n/β) / n"
         )
         right.set_yscale("log")
         right.set_ylabel("share of the data touched")
