@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import DEFAULT_MEMORY, Bytes, Run
-from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay._work import Bar, Progress, add_up, chunks, gather, thread_count, workers
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, make_space
