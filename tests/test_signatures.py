@@ -15,8 +15,8 @@ UNTYPED = {
     "data_banzhaf", "data_oob", "data_shapley", "disclosure_game", "disclosure_leakage", "group_sizes",
     "layered_shapley", "leave_one_out", "likely_errors", "measured_bins", "membership_attack", "nearest_neighbours",
     "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
-    "read_distinct", "read_table", "reidentification_risk", "reidentification_shapley", "removal_curve", "report",
-    "score_queries", "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
+    "read_distinct", "read_table", "removal_curve", "report",
+    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
     "value_score_attack",
 }  # fmt: skip
 UNTOLD = {
@@ -24,7 +24,7 @@ UNTOLD = {
     "corrupt_labels", "data_banzhaf", "data_oob", "data_shapley", "detect_errors", "fit_encoder", "group_sizes",
     "layered_design", "layered_shapley", "leave_one_out", "load_dataset", "load_design", "measured_bins",
     "membership_attack", "nearest_neighbours", "onion", "plan_private_layered", "private_knn_shapley",
-    "private_layered_shapley", "private_tknn_shapley", "read_distinct", "reidentification_shapley", "removal_curve",
+    "private_layered_shapley", "private_tknn_shapley", "read_distinct", "removal_curve",
     "report", "search_equilibrium", "search_prices", "value_score_attack", "voters",
 }  # fmt: skip
 
