@@ -28,7 +28,6 @@ from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import NeighbourGraph, make_space
-from datassay.neighbors.streaming import accumulate_records
 from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Schedule, Scratch, View, group_size, others
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def accumulate(
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     if isinstance(space, RecordSpace):
+        from datassay.neighbors.streaming import accumulate_records
+
         return accumulate_records(space, view, add, run)
     if isinstance(space, DeviceSpace):
         from datassay.neighbors.device import accumulate_on_device

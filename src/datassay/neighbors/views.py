@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._checkpoint import Checkpoint
 from datassay._crew import Workers
 from datassay._errors import InputError
 from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Run, Threads
@@ -15,6 +14,9 @@ from datassay._work import Progress, thread_count, workers
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.records import RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
+
+if TYPE_CHECKING:
+    from datassay._checkpoint import Checkpoint
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 
@@ -31,7 +33,7 @@ class Schedule:
     memory: int = DEFAULT_MEMORY
     progress: Progress = None
     client: object = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: "Checkpoint | None" = None
     here: bool = False
 
     @classmethod

@@ -11,7 +11,6 @@ from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
 from datassay._work import chunks
-from datassay.neighbors.device.distances import distances
 from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
 from datassay.neighbors.space import (
     METRICS,
@@ -152,6 +151,8 @@ class DeviceSpace:
             found = self.matrix[start : start + rows, first:last].to(self.device) + 0.0  # −0 becomes 0: the two tie
             found = found if limit is None else found <= limit
         else:
+            from datassay.neighbors.device.distances import distances
+
             assert self.points is not None
             assert self.queries is not None
             points, queries = self._some(self.points, first, last), self._some(self.queries, start, start + rows)
