@@ -28,16 +28,10 @@ from datassay.results.files import (
     write_whole,
 )
 from datassay.results.frames import Columns, Framed, FrameKind, make_frame
-from datassay.results.legacy import check_axes, freeze, frozen, new_axes, value_of
 from datassay.results.result import PerRecord, Result, load_result
 from datassay.results.values import Reading, Values, high_is_suspicious, reading_of
 
 __all__ = [
-    "check_axes",
-    "freeze",
-    "frozen",
-    "new_axes",
-    "value_of",
     "BLUE",
     "GREEN",
     "GREY",
