@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from datassay import _checks
 from datassay._errors import CheckpointError, InputError, LostError, UsageError
@@ -22,7 +23,7 @@ from datassay._errors import CheckpointError, InputError, LostError, UsageError
 if TYPE_CHECKING:
     from datassay._checkpoint import Checkpoint, Kept
 
-Progress = Callable[[int, int], None] | bool | None
+Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 """Called with (how much is done, of how much); True draws a bar on standard error."""
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Inputs
 from datassay.evaluate.figures import draw_curve
-from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
+from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Schedule, as_floats, neighbours_of
 from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
 from datassay.value import Estimator, model_name
 
@@ -145,7 +145,7 @@ def removal_curve(
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
     return _curve("removal", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+                  Schedule(n_jobs, memory, progress))  # fmt: skip
 
 
 def addition_curve(
@@ -180,7 +180,7 @@ def addition_curve(
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
     return _curve("addition", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+                  Schedule(n_jobs, memory, progress))  # fmt: skip
 
 
 def _curve(
@@ -197,7 +197,7 @@ def _curve(
     fractions: Sequence[float] | NDArray[np.float64],
     n_random: int,
     seed: int,
-    run: Run,
+    run: Schedule,
 ) -> Curve:
     k = _checks.integer("k", k, at_least=1)
     n_random = _checks.integer("n_random", n_random, at_least=1)
@@ -280,7 +280,7 @@ def _knn_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     codes, classes = near.inputs.codes, len(near.inputs.classes)
 
@@ -301,7 +301,7 @@ def _model_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     model: Estimator,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
     for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):

@@ -17,7 +17,7 @@ from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Progress
-from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Schedule, neighbours_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
@@ -128,7 +128,7 @@ def likely_errors(
     True
     """
     k = _checks.integer("k", k, at_least=1)
-    run = Run(n_jobs, memory, progress)
+    run = Schedule(n_jobs, memory, progress)
     near = neighbours_of(X, y, metric=metric, ids=ids, run=run, among=True)
     inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)

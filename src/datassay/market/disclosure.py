@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from datassay import _checks
-from datassay._choices import StrategyName, Unseen, Utility
+from datassay._choices import Metric, StrategyName, Unseen, Utility
 from datassay._errors import UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress, check_progress
@@ -28,7 +28,7 @@ from datassay.market.game import (
     play,
 )
 from datassay.market.strategies import NoisyShapley, RandomSubset, Strategy, check_options
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.privacy import Guarantee, Ledger, check_apart, check_ledger
 from datassay.results import Parameter
 
@@ -44,7 +44,7 @@ def disclosure_game(
     target: float | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = "euclidean",
     utility: Utility = "votes",
     bounds: Bounds = "validation",
     share: float | None = None,
@@ -166,7 +166,7 @@ def disclosure_game(
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
     check_progress(progress)
-    stage = GameSetup.of(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
+    stage = GameSetup.of(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
     if not math.isfinite(rules.t_max * stage.mechanism.cost):
         raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
     notes = list(stage.inputs.notes)

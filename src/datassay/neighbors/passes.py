@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay._run import DEFAULT_MEMORY, Bytes
+from datassay._run import DEFAULT_MEMORY, Bytes, Run
 from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Run:
+class Schedule:
     """How a pass is run; none of it can change a result.
 
     ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
@@ -51,6 +51,11 @@ class Run:
     checkpoint: Checkpoint | None = None
     here: bool = False
 
+    @classmethod
+    def of(cls, run: Run) -> "Schedule":
+        """Those of the options for running that a pass knows; a device and a folder are for its caller."""
+        return cls(run.get("n_jobs"), run.get("memory", DEFAULT_MEMORY), run.get("progress"), run.get("client"))
+
     def workers(self) -> Workers:
         """Who runs it."""
         return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
@@ -60,9 +65,9 @@ class Run:
         """Bytes a device may use, if the caller said so; None for what is free there."""
         return None if isinstance(self.memory, Bytes) else self.memory
 
-    def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
+    def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
         # Nobody draws a bar, or asks others to work, from within a worker.
-        return Run, (self.n_jobs, self.memory)
+        return Schedule, (self.n_jobs, self.memory)
 
 
 @dataclass(frozen=True)
@@ -342,7 +347,7 @@ class _Plan:
     groups: Sequence[range]
 
 
-def _plan(space: AnySpace, view: View[T], run: Run, extra_per_worker: int) -> _Plan:
+def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) -> _Plan:
     """Workers and rows a block that fit into the memory allowed: for all of them on this machine, each on a cluster."""
     if isinstance(space, RecordSpace):
         raise UsageError(NOT_IN_MEMORY)
@@ -371,7 +376,7 @@ def accumulate(
     space: AnySpace,
     view: View[T],
     add: Callable[[T, NDArray[np.float64]], None],
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     if isinstance(space, RecordSpace):
@@ -395,7 +400,7 @@ def accumulate(
 
 
 def collect(
-    space: AnySpace, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Run
+    space: AnySpace, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Schedule
 ) -> tuple[NDArray[Any], ...]:
     """What ``compute(block)`` says of each validation point: arrays with one row for each, of every block in turn.
 
@@ -414,9 +419,9 @@ def collect(
         return gather(task, plan.groups, plan.workers, report, run.checkpoint)
 
 
-def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
+def one_by_one(space: AnySpace, view: View[T], run: Schedule) -> Iterator[T]:
     """The blocks one after the other, here: for what is added up over validation points in a way of its own."""
-    plan = _plan(space, view, Run(1, run.memory, here=True), extra_per_worker=0)
+    plan = _plan(space, view, Schedule(1, run.memory, here=True), extra_per_worker=0)
     scratch = Scratch()
     with Bar(run.progress, space.n_validation) as report:
         for group in plan.groups:
@@ -425,7 +430,13 @@ def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
 
 
 def space_on(
-    device: "torch.device | None", X: object, X_val: object | None, metric: str, run: Run, *, zero_rows: bool = False
+    device: "torch.device | None",
+    X: object,
+    X_val: object | None,
+    metric: str,
+    run: Schedule,
+    *,
+    zero_rows: bool = False,
 ) -> AnySpace:
     """The space behind the arguments of a value function: in memory, or on this device."""
     if device is None:
@@ -455,7 +466,7 @@ def nearest_neighbours(
     >>> near[:, 0].tolist(), distance[:, 0].tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    limit, run = _checks.integer("limit", limit, at_least=1), Run(n_jobs, memory, progress)
+    limit, run = _checks.integer("limit", limit, at_least=1), Schedule(n_jobs, memory, progress)
     space = space_on(device_of(device, X, X_val), X, X_val, metric, run)
 
     def compute(block: Nearest) -> tuple[NDArray[Any], ...]:

@@ -30,7 +30,7 @@ from datassay.neighbors import (
     EUCLIDEAN,
     FullRanking,
     Ranked,
-    Run,
+    Schedule,
     Within,
     WithinThreshold,
     collect,
@@ -187,7 +187,7 @@ def _set_up(
     sampling: float,
     ledger: Ledger | None,
     ids: object | None,
-    run: Run,
+    run: Schedule,
 ) -> _Setting:
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     _checks.choice("neighbours", neighbours, get_args(Neighbours))
@@ -292,7 +292,7 @@ def private_tknn_shapley(
     _checks.boolean("geometry", geometry)
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
     )  # fmt: skip
     game, inputs = setting.game, setting.game.inputs
     m = game.space.n_validation
@@ -378,7 +378,7 @@ def _threshold_cost(release: ReleaseKind, setting: _Setting, points: int) -> Cos
     )
 
 
-def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Run) -> int:
+def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Schedule) -> int:
     """The most validation points that one record can be near, wherever it is: max_t #{t' : d(t, t') ≤ 2τ}.
 
     A little is added to both distances for what rounding may do to them.
@@ -397,9 +397,9 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
     return int(seen.max())
 
 
-def _here(run: Run, progress: Progress) -> Run:
+def _here(run: Schedule, progress: Progress) -> Schedule:
     """The same run, by threads of this process: noise and the coins of samples are secret, and stay in it."""
-    return Run(run.n_jobs, run.memory, progress, here=True)
+    return Schedule(run.n_jobs, run.memory, progress, here=True)
 
 
 def _evaluate(
@@ -488,7 +488,7 @@ def private_knn_shapley(
     k = _checks.integer("k", k, at_least=1)
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, needs_classes=False, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
     )  # fmt: skip
     game, m = setting.game, setting.game.space.n_validation
     sampled = setting.sampling < 1

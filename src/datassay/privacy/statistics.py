@@ -11,7 +11,7 @@ from datassay import _checks
 from datassay._choices import ReleaseKind
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
-from datassay.neighbors import NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
+from datassay.neighbors import NeighbourGraph, Schedule, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Columns, Fact, Result, as_facts
 
 COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
@@ -110,7 +110,7 @@ class NoisyCounts(Result):
             targets = codes[len(labels) :][block.rows]
             kernels.add_worths(block.inside, codes[: len(labels)], targets, worth[block.rows], total)
 
-        total = accumulate(space, WithinThreshold(self.tau), add, Run(1, here=True))
+        total = accumulate(space, WithinThreshold(self.tau), add, Schedule(1, here=True))
         return np.asarray(total / self.weights.sum())
 
     def to_dict(self) -> dict[str, object]:

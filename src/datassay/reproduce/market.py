@@ -26,7 +26,7 @@ from datassay.market import (
     knn_utility,
     search_equilibrium,
 )
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.results import BLUE, PURPLE
 from datassay.value import knn_shapley
@@ -73,7 +73,7 @@ class _Reviews:
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
-    run = Run(None, DEFAULT_MEMORY, None)
+    run = Schedule(None, DEFAULT_MEMORY, None)
     return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy", run=run)
 
 

@@ -18,7 +18,7 @@ from datassay.data import Encoder, Table, as_labels
 from datassay.market.figures import draw_spending, draw_trajectory
 from datassay.market.moving import knn_utility
 from datassay.market.pricing import gini
-from datassay.neighbors import Run, as_floats
+from datassay.neighbors import Schedule, as_floats
 from datassay.privacy import Guarantee, NoisyRecords
 from datassay.results import Columns, Fact, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
 
@@ -150,7 +150,7 @@ class Disclosure(PerRecord):
         how = self.parameters
         return knn_utility(
             self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(how["k"])),
-            metric=str(how["metric"]), utility=how["utility"], run=Run(n_jobs, here=True),  # type: ignore[arg-type]
+            metric=str(how["metric"]), utility=how["utility"], run=Schedule(n_jobs, here=True),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def as_played(self, X: object, y: object = None) -> tuple[Floats, NDArray[np.generic]]:

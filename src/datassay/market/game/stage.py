@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._choices import Unseen, Utility
+from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay.data import Inputs, prepare
 from datassay.market.game.result import TRACKED
@@ -16,7 +16,7 @@ from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
 from datassay.market.owner import DataOwner, RehearsingOwner
 from datassay.market.pricing import gini
 from datassay.market.strategies import NoisyShapley, Strategy
-from datassay.neighbors import Run, as_floats
+from datassay.neighbors import Schedule, as_floats
 from datassay.privacy import Ledger, NoisyRecords
 from datassay.value import knn_shapley
 
@@ -34,7 +34,7 @@ class GameRules:
     t_max: int
     target: float | None
     k: int
-    metric: str
+    metric: Metric
     utility: Utility
     unseen: Unseen
     max_queries: int | None = None
@@ -70,7 +70,7 @@ class GameSetup:
     points: Floats
     points_val: Floats
     mechanism: NoisyRecords
-    run: Run
+    run: Schedule
 
     @classmethod
     def of(
@@ -81,9 +81,9 @@ class GameSetup:
         y_val: object | None,
         epsilon: ArrayLike,
         bounds: Bounds,
-        metric: str,
+        metric: Metric,
         ids: object | None,
-        run: Run,
+        run: Schedule,
     ) -> "GameSetup":
         """Check the data and set up the mechanism."""
         if X_val is None:
