@@ -13,10 +13,10 @@ from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
 from datassay.market.owner import RehearsingOwner
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
-ONE = Run(1, 2**26, None)
+ONE = Schedule(1, 2**26, None)
 
 
 def made(n=60, m=40, d=3, seed=0):
