@@ -14,6 +14,7 @@ their line. Any other survivor is printed and makes the command fail.
 import argparse
 import ast
 import gc
+import inspect
 import json
 import os
 import random
@@ -26,6 +27,7 @@ import tempfile
 import threading
 import time
 import tomllib
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -203,7 +205,6 @@ class Loop:
 
     def __init__(self, room: str, tried: list[Place]) -> None:
         self.room, self.tried = room, tried
-        KEPT.mkdir(exist_ok=True)
         self.results = KEPT / f"{room}.results.jsonl"
 
     def pytest_sessionstart(self) -> None:
@@ -373,7 +374,9 @@ def _processor_time() -> float:
 
 
 def _stamp(item: Any) -> str:
-    return f"{Path(item.path).stat().st_size}"
+    """What changes when a test does."""
+    test = getattr(item, "function", None)
+    return str(Path(item.path).stat().st_size) if test is None else f"{zlib.crc32(inspect.getsource(test).encode()):x}"
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -394,7 +397,7 @@ def _running(mutant: Mutant) -> list[FunctionType]:
     file = str(SOURCE / mutant.file)
     return [
         one for one in gc.get_objects()
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file
+        if type(one) is FunctionType and one.__code__.co_filename == file
         and one.__code__.co_qualname == mutant.function
     ]  # fmt: skip
 
@@ -402,7 +405,7 @@ def _running(mutant: Mutant) -> list[FunctionType]:
 def _dispatchers() -> list[Any]:
     from numba.core.dispatcher import Dispatcher
 
-    return [one for one in gc.get_objects() if isinstance(one, Dispatcher) and hasattr(one, "py_func")]
+    return [one for one in gc.get_objects() if issubclass(type(one), Dispatcher) and hasattr(one, "py_func")]
 
 
 def _kernels_calling(functions: list[FunctionType]) -> list[Any]:
@@ -428,7 +431,7 @@ def _named_in(kernels: list[Any]) -> set[str]:
     return {
         f"{one.__code__.co_filename[len(prefix) + 1 :]}:{one.__code__.co_qualname.split('.<locals>')[0]}"
         for one in gc.get_objects()
-        if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(prefix)
+        if type(one) is FunctionType and one.__code__.co_filename.startswith(prefix)
         and any(names & set(code.co_names) for code in _codes(one.__code__))
     }  # fmt: skip
 
@@ -481,11 +484,14 @@ def run_room(room: str, chosen: list[Place]) -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        pytest.main([*tests, *quiet, "--timeout=120", f"--basetemp={folder}/tests"], plugins=[Loop(room, chosen)])
+        loop = Loop(room, chosen)
+        code = pytest.main([*tests, *quiet, "--timeout=120", f"--basetemp={folder}/tests"], plugins=[loop])
+        sys.exit(code if code > pytest.ExitCode.TESTS_FAILED else 0)
 
 
 def main() -> None:
     """Try mutants room by room and say who survived."""
+    KEPT.mkdir(exist_ok=True)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
@@ -505,9 +511,10 @@ def main() -> None:
             print(f"{room} …", flush=True)
             command = [sys.executable, __file__, "--here", f"--room={room}", f"--count={asked.count}"]
             command += [f"--seed={asked.seed}", f"--match={asked.match}"]
-            subprocess.run(
-                command, env=os.environ | {"PYTHONPATH": str(SOURCE.parent)}, stdout=(KEPT / f"{room}.log").open("w")
-            )
+            with (KEPT / f"{room}.log").open("w") as log:
+                path = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
+                if subprocess.run(command, env=path, stdout=log).returncode:
+                    sys.exit(f"the tests of {room} could not be run: see {log.name}")
     sys.exit(tell(chosen, asked.room or ROOMS))
 
 

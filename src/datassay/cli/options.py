@@ -344,7 +344,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
         return
     import joblib
 
-    from datassay._elsewhere import connect
+    from datassay._cluster import connect
 
     with connect(address) as client, joblib.parallel_config(backend="dask", client=client):
         yield

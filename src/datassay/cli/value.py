@@ -244,8 +244,8 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     """
     from dataclasses import replace
 
+    import datassay as da
     from datassay import _checks, results
-    from datassay.evaluate import detect_errors
 
     conditions = check_conditions(fail_if)
     check_written(
@@ -310,7 +310,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         said.insert(0, f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
     if marked is not None:
         inverted = results.high_is_suspicious(values)
-        found = detect_errors(-values.values if inverted else values, marked)
+        found = da.detect_errors(-values.values if inverted else values, marked)
         facts |= found.facts()
         said.append(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
     try:

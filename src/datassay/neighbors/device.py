@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
-from datassay._work import Bar, Workers, add_up, chunks, gather
+from datassay._work import Bar, add_up, chunks, gather
 from datassay.neighbors.space import (
     METRICS,
     PRECOMPUTED,

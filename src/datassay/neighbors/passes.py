@@ -14,16 +14,19 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
+from datassay._choices import Metric
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay._run import DEFAULT_MEMORY, Bytes, Run
-from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Device, Run, Threads, documented
+from datassay._work import Bar, Progress, add_up, chunks, gather, thread_count, workers
+from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, make_space
@@ -52,9 +55,10 @@ class Schedule:
     here: bool = False
 
     @classmethod
-    def of(cls, run: Run) -> "Schedule":
+    def of(cls, run: Run | Blocks | Threads) -> "Schedule":
         """Those of the options for running that a pass knows; a device and a folder are for its caller."""
-        return cls(run.get("n_jobs"), run.get("memory", DEFAULT_MEMORY), run.get("progress"), run.get("client"))
+        given = cast(Run, run)
+        return cls(given.get("n_jobs"), given.get("memory", DEFAULT_MEMORY), given.get("progress"), given.get("client"))
 
     def workers(self) -> Workers:
         """Who runs it."""
@@ -445,33 +449,45 @@ def space_on(
     return device_space(X, X_val, metric, device, run.device_memory, zero_rows=zero_rows)
 
 
+@documented()
 def nearest_neighbours(
-    X: object,
-    X_val: object | None = None,
+    X: Points,
+    X_val: Points | None = None,
     *,
     limit: int,
-    metric: str = "euclidean",
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    device: object | None = None,
+    metric: Metric = "euclidean",
+    device: Device | None = None,
+    **run: Unpack[Blocks],
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """The ``limit`` nearest training points of every validation point, and their distances.
 
-    Exact, ties to the smaller index. With ``X_val=None`` each record looks at all the others. ``device`` as in
-    :func:`datassay.knn_shapley`.
+    Exact, ties to the smaller index.
 
+    Parameters
+    ----------
+    X
+        Training features: an array or a data frame of numbers.
+    X_val
+        Features of the validation points. Left out, each record looks at all the others.
+    limit
+        How many neighbours are wanted.
+    metric
+        ``"euclidean"``, ``"cosine"`` (minus the similarity), ``"manhattan"``, or ``"precomputed"``: then X_val is the
+        matrix of distances.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> near, distance = nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), limit=1)
     >>> near[:, 0].tolist(), distance[:, 0].tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    limit, run = _checks.integer("limit", limit, at_least=1), Schedule(n_jobs, memory, progress)
-    space = space_on(device_of(device, X, X_val), X, X_val, metric, run)
+    limit, schedule = _checks.integer("limit", limit, at_least=1), Schedule.of(run)
+    space = space_on(device_of(device, X, X_val), X, X_val, metric, schedule)
 
     def compute(block: Nearest) -> tuple[NDArray[Any], ...]:
         found = block.here()
         return found.order.copy(), found.distances.astype(np.float64)
 
-    near, distances = collect(space, NearestDistances(min(limit, others(space))), compute, run)
+    near, distances = collect(space, NearestDistances(min(limit, others(space))), compute, schedule)
     return near, distances

@@ -50,6 +50,15 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
     had been downsampled (thesis §1.10; Mathematics §1).
 
+    Parameters
+    ----------
+    y_val
+        The validation labels.
+    ratio
+        How much the majority class counts, the minority class being 1.
+
+    Examples
+    --------
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]
     """
