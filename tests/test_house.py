@@ -37,7 +37,6 @@ MOST_LINES = 37_600  # of Python, stubs included; the target is 36,000
 KNOTS = {
     ("datassay.neighbors.device", "datassay.neighbors.passes", "datassay.neighbors.streaming"),
 }  # modules that import each other; the target is none
-BY_STRINGS = {"datassay.results.legacy"}  # modules that name others by strings; the target is none
 
 
 class Edge(NamedTuple):
@@ -146,7 +145,7 @@ def test_a_room_is_entered_by_its_door():
 
 
 def test_no_room_is_reached_by_a_string():
-    for module in trees().keys() - BY_STRINGS:
+    for module in trees():
         for string in strings_of(module):
             assert room_of(string) == room_of(module), f"{module}: {string!r}"
 
@@ -160,7 +159,7 @@ def test_modules_are_loaded_by_a_computed_name_in_one_place():
         if isinstance(node, ast.Name | ast.Attribute)
         and getattr(node, "id", getattr(node, "attr", None)) in ("import_module", "__import__")
     }
-    assert found - BY_STRINGS <= {"datassay.cli", "datassay.results.frames"}  # a frame needs the library it is of
+    assert found <= {"datassay.cli", "datassay.results.frames"}  # a frame needs the library it is of
 
 
 def test_rooms_know_few_others():
