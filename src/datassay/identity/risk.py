@@ -18,11 +18,11 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._choices import Weighing
 from datassay._errors import InputError, UsageError
+from datassay._run import Schedule
 from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
-from datassay.neighbors import Schedule
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]

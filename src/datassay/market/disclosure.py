@@ -21,7 +21,7 @@ from datassay import _checks
 from datassay._choices import Metric, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._version import __version__
 from datassay._work import Bar, Progress, check_progress
 from datassay.data import Encoder, Inputs, Table, as_labels, prepare
@@ -36,7 +36,7 @@ from datassay.market.strategies import (
     Strategy,
     check_options,
 )
-from datassay.neighbors import Schedule, as_floats
+from datassay.neighbors import as_floats
 from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_apart, check_ledger
 from datassay.results import (
     Fact,

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError
-from datassay.neighbors import NearestRanking, Ranked, Schedule, as_floats, collect, make_space
+from datassay._run import Schedule
+from datassay.neighbors import NearestRanking, Ranked, as_floats, collect, make_space
 
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]
@@ -150,8 +151,7 @@ def knn_utility(
     """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
 
     >>> import numpy as np
-    >>> from datassay.neighbors import Schedule
-    >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
+    >>>     >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
     >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Schedule())
     0.0
     """

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
 from datassay._work import Bar, add_up, chunks, gather
 from datassay.neighbors.space import (
@@ -44,7 +45,7 @@ from datassay.neighbors.space import (
 if TYPE_CHECKING:
     import torch
 
-    from datassay.neighbors.passes import Schedule, View
+    from datassay.neighbors.passes import View
 
 ALONG: Final = 60  # bits after the point of sums along a ranking: numbers between −1 and 1, twice that on the way
 OVER: Final = 52  # bits after the point of sums over validation points …

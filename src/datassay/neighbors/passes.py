@@ -14,18 +14,17 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._checkpoint import Checkpoint
 from datassay._choices import Metric
 from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Device, Run, Threads, documented
-from datassay._work import Bar, Progress, add_up, chunks, gather, thread_count, workers
+from datassay._run import Blocks, Device, Schedule, documented
+from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
@@ -37,41 +36,6 @@ if TYPE_CHECKING:
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How a pass is run; none of it can change a result.
-
-    ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
-    whatever else was chosen, for what must not leave it.
-    """
-
-    n_jobs: int | None = None
-    memory: int = DEFAULT_MEMORY
-    progress: Progress = None
-    client: object = None
-    checkpoint: Checkpoint | None = None
-    here: bool = False
-
-    @classmethod
-    def of(cls, run: Run | Blocks | Threads) -> "Schedule":
-        """Those of the options for running that a pass knows; a device and a folder are for its caller."""
-        given = cast(Run, run)
-        return cls(given.get("n_jobs"), given.get("memory", DEFAULT_MEMORY), given.get("progress"), given.get("client"))
-
-    def workers(self) -> Workers:
-        """Who runs it."""
-        return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
-
-    @property
-    def device_memory(self) -> int | None:
-        """Bytes a device may use, if the caller said so; None for what is free there."""
-        return None if isinstance(self.memory, Bytes) else self.memory
-
-    def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
-        # Nobody draws a bar, or asks others to work, from within a worker.
-        return Schedule, (self.n_jobs, self.memory)
 
 
 @dataclass(frozen=True)

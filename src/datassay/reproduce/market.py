@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import datassay as da
+from datassay._run import Schedule
 from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
-from datassay.neighbors import Schedule
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.results import BLUE, PURPLE
 
