@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unp
 
 from typing_extensions import TypeAliasType
 
-from datassay._checkpoint import Checkpoint
 from datassay._crew import Workers
 from datassay._work import Progress, thread_count, workers
 
 if TYPE_CHECKING:
     import torch
     from distributed import Client as DaskClient
+
+    from datassay._checkpoint import Checkpoint
 
 Client = TypeAliasType("Client", "DaskClient")
 Device = TypeAliasType("Device", "str | torch.device")
@@ -88,23 +89,32 @@ class Run(Blocks, total=False):
     device: Device | None
 
 
-class Fits(Threads, total=False):
-    """How many models are fitted.
+class Tasks(Threads, total=False):
+    """How tasks are run, each by a thread or a worker.
 
     Parameters
     ----------
     client
-        A ``dask.distributed.Client``, whose cluster fits the models. So it does within
+        A ``dask.distributed.Client``, whose cluster does the work. So it does within
         ``joblib.parallel_config(backend="dask")``.
     checkpoint
         A folder in which finished work is kept. A run that was stopped, or killed, goes on from there when it is called
         again, to the same bits; a folder of other data or parameters is refused.
-    cache
-        A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
     """
 
     client: Client | None
     checkpoint: str | os.PathLike[str] | None
+
+
+class Fits(Tasks, total=False):
+    """How models are fitted.
+
+    Parameters
+    ----------
+    cache
+        A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
+    """
+
     cache: str | os.PathLike[str] | None
 
 
@@ -120,7 +130,7 @@ class Schedule:
     memory: int = DEFAULT_MEMORY
     progress: Progress = None
     client: object = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: "Checkpoint | None" = None
     here: bool = False
 
     @classmethod
@@ -175,7 +185,7 @@ def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         made = checked if options else function
         made.__signature__ = whole  # type: ignore[attr-defined]
-        sources = [*like, *options, Threads, Blocks, Run, Fits]
+        sources = [*like, *options, Threads, Blocks, Tasks, Run, Fits]
         made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
         return made
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import datassay as da
-from datassay._run import Schedule
 from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
 from datassay.reproduce.engine import Cell, Redone, reproduction
@@ -62,7 +61,7 @@ class _Reviews:
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
-    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy", run=Schedule())
+    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy")
 
 
 @cache
