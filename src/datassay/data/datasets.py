@@ -4,7 +4,9 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -98,27 +100,15 @@ def load_dataset(
         return replace(table.set_aside(ignore), missing=missing, scale=scale)
     if n is not None or seed is not None:
         raise UsageError(f"{name!r} is not simulated and takes no n or seed")
-
-    def read(source: object, label: str | None) -> Table:
-        return read_table(
-            source,
-            label,
-            id,
-            ignore=ignore,
-            categorical=categorical,
-            text=text,
-            missing=missing,
-            scale=scale,
-            name=name,
-        )
-
+    options: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "text": text}
+    read = partial(read_table, id=id, missing=missing, scale=scale, name=name, **options)
     if name.startswith("openml:"):
         frame, target = _from_openml(name.removeprefix("openml:"))
-        return read(frame, label or target)
+        return read(frame, label=label or target)
     folder = _folder()
     file = dataset_file(name)
     if file is not None:
-        table = read(file, label)
+        table = read(file, label=label)
         usual = next((c for c in _USUAL_LABELS if c in table.columns), None)
         if label is None and usual is not None:
             note = f"column {usual!r} of {name} is taken as the label"
