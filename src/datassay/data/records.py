@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay.data.files import ParquetFile, describe, find_parquet, unreadable
-from datassay.data.labels import Codes, as_labels
-from datassay.data.reading import STORED_INDEX, as_ids
+from datassay.data.kinds import is_one_of, is_text, value_type
+from datassay.data.labels import Codes, as_ids, as_labels
+from datassay.data.sources import stored_index
 from datassay.data.table import missing_column
 
 if TYPE_CHECKING:
@@ -424,7 +425,7 @@ def _features(
         if name not in present:
             raise InputError(f"{file.name}: {missing_column(name, present)}")
     if features is None:
-        index = _stored_index(file)
+        index = stored_index(file.schema)
         if index:
             notes.append(f"the index that pandas stored ({_checks.listed(index)}) is set aside")
         chosen = tuple(name for name in present if name not in {label, id, *index})
@@ -441,11 +442,6 @@ def _features(
     return chosen
 
 
-def _stored_index(file: ParquetFile) -> list[str]:
-    named = (file.schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in file.schema.names if name in named or STORED_INDEX.fullmatch(name)]
-
-
 def _same_columns(
     file: ParquetFile, first: ParquetFile, features: Sequence[str], label: str, id: str | None, *, given: bool
 ) -> None:
@@ -454,7 +450,7 @@ def _same_columns(
     lacking = [name for name in (*features, label, *([] if id is None else [id])) if name not in file.schema.names]
     if lacking:
         raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
-    more = [name for name in file.schema.names if name not in {*wanted, *_stored_index(file)}]
+    more = [name for name in file.schema.names if name not in {*wanted, *stored_index(file.schema)}]
     if more and not given:
         raise InputError(
             f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the features to use"
@@ -464,14 +460,12 @@ def _same_columns(
 
 
 def _refuse_other_types(file: ParquetFile, name: str) -> None:
-    import pyarrow as pa
-
     kind = file.schema.field(name).type
-    if any(getattr(pa.types, f"is_{one}")(kind) for one in ("integer", "floating", "boolean", "decimal")):
+    if is_one_of(kind, "integer", "floating", "boolean", "decimal"):
         return
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    held = "text" if is_text(kind) else f"the type {kind}"
     raise InputError(
-        f"column {name!r} of {file.name} holds {'text' if text else f'the type {kind}'}, and records read in blocks "
+        f"column {name!r} of {file.name} holds {held}, and records read in blocks "
         "must be numbers: encode it in the files, or name the features to use without it"
     )
 
@@ -484,15 +478,12 @@ def _dtype(files: Sequence[ParquetFile], features: Sequence[str]) -> np.dtype[np
 
 
 def _label_kind(file: ParquetFile, label: str) -> str:
-    import pyarrow as pa
-
-    kind = file.schema.field(label).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    kind = value_type(file.schema.field(label).type)
+    if is_text(kind):
         return "strings"
-    if pa.types.is_boolean(kind):
+    if is_one_of(kind, "boolean"):
         return "Booleans"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if is_one_of(kind, "integer", "floating"):
         return "whole numbers"
     raise InputError(
         f"the label {label!r} of {file.name} has the type {kind}; labels are strings, whole numbers or Booleans"

@@ -31,6 +31,22 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     entropy of the zip code (6.08 nats). Party depends on race and age, race on age, and an unanswered gender goes
     with an unanswered race, as Table 5 suggests; the zip code is independent of the rest but for race.
 
+    Parameters
+    ----------
+    n, seed
+        Number of records, and seed of the draws.
+
+    Returns
+    -------
+    Table
+        People, each with an id.
+
+    References
+    ----------
+    Seiler, Mase & Owen, What makes you unique?
+
+    Examples
+    --------
     >>> table = voters(1000, seed=1)
     >>> table.features
     ('zip', 'race', 'party', 'gender', 'age')
@@ -193,8 +209,20 @@ def census(n: int = 3000, seed: int = 0) -> Table:
 
     - ``label_error``: the label was flipped (6% of the records);
     - ``duplicate_of``: the id of the record this one copies, label included, or −1 (2%);
-    - ``rare``: a person with an occupation or age that almost nobody shares (1%).
+    - ``rare``: a person with an unusual occupation or age (1%).
 
+    Parameters
+    ----------
+    n, seed
+        Number of records, at least 20, and seed of the draws.
+
+    Returns
+    -------
+    Table
+        People, each with an id.
+
+    Examples
+    --------
     >>> table = census(500, seed=3)
     >>> table.label, sorted(table.carried)
     ('income', ['duplicate_of', 'label_error', 'rare'])
