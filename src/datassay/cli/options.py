@@ -450,6 +450,13 @@ def check_written(
     refuse_inputs([*tables, *figures, *also], read)
 
 
+def names_many(data: str) -> bool:
+    """Whether this is a folder or a pattern, and no data set by name."""
+    from datassay.data import is_many, list_datasets
+
+    return is_many(data) and data not in {info.name for info in list_datasets()}
+
+
 def load_table(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":
     """Read a file, or a data set by name; it must have a label."""
     from datassay.data import list_datasets, load_dataset, read_table

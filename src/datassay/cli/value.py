@@ -33,11 +33,11 @@ from datassay.cli.options import (
     draw,
     load_table,
     make_model,
+    names_many,
     on_cluster,
     reading_options,
     shows_progress,
 )
-from datassay.cli.streamed import check_streamed, reads_in_blocks, value_streamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -272,7 +272,9 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     if truth is not None and group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
-    if reads_in_blocks(data, streamed):
+    if streamed or names_many(data):
+        from datassay.cli.streamed import check_streamed, value_streamed
+
         unusable: dict[str, object] = {
             "--split": split, "--truth": truth, "--categorical": categorical, "--text": text != "refuse",
             "--scale minmax": scale == "minmax",
