@@ -10,12 +10,20 @@ from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import documented
 from datassay.data.aliases import DaskFrame, PathLike, TableLike
-from datassay.data.files import ParquetFile, describe, find_parquet, is_many, unreadable
+from datassay.data.files import (
+    ParquetFile,
+    describe,
+    find_parquet,
+    is_many,
+    is_parquet,
+    reading,
+    refuse_other_columns,
+    unreadable,
+)
 from datassay.data.kinds import is_one_of, rough_kind
 from datassay.data.partitions import count_partitions, is_dask
 from datassay.data.reading import chosen_columns, read_table
 from datassay.data.sources import (
-    PARQUET_ENDINGS,
     check_file,
     file_columns,
     identifier,
@@ -144,7 +152,7 @@ def _count_files(
 
 @dataclass(frozen=True)
 class _Counted:
-    """What is counted: a file, many Parquet files, or a Dask data frame; its columns, and those that are categories."""
+    """A file, many Parquet files, or a Dask data frame to be counted; its columns, and those that are categories."""
 
     name: str
     columns: Sequence[str]
@@ -153,7 +161,7 @@ class _Counted:
     files: Sequence[ParquetFile] = ()
 
     def relation(self, categories: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """How DuckDB reads it."""
+        """The table function by which DuckDB reads it, and its parameters."""
         if self.file is not None:
             return relation(self.file, categories)
         plain = [plain_pattern(file.path) for file in self.files]
@@ -166,15 +174,8 @@ class _Counted:
     def check(self, columns: Sequence[str], *, everything: bool) -> None:
         """Refuse files that lack a column, have others than the first one, or hold something else in one."""
         for file in self.files:
-            first = self.files[0]
-            lacking = [name for name in columns if name not in file.schema.names]
             more = [name for name in _own_columns(file.schema) if name not in self.columns]
-            if lacking:
-                raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
-            if more and everything:
-                raise InputError(
-                    f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the columns"
-                )
+            refuse_other_columns(file, self.files[0], columns, more if everything else [], "columns")
         for name in columns:
             kinds: dict[str, str] = {}
             for file in self.files:
@@ -226,7 +227,7 @@ def _refuse_alike(columns: Sequence[str], source: str) -> None:
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:
-    """A name like this one that is not taken, whatever the case of its letters."""
+    """A name like this one that is not taken in any case of its letters."""
     while name.casefold() in {other.casefold() for other in taken}:
         name = f"{name}_"
     return name
@@ -235,7 +236,7 @@ def _unused(name: str, taken: Sequence[str]) -> str:
 def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
     """The columns of a file but for a stored index, and those that the file itself says are categories."""
     present, categories = file_columns(path), list[str]()
-    if path.name.lower().endswith(PARQUET_ENDINGS):
+    if is_parquet(path):
         schema = parquet_schema(path)
         present = _own_columns(schema)
         categories = [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
@@ -254,14 +255,11 @@ def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None 
     """About how much memory a file would take when read: an estimate from its size and shape."""
     file = Path(path)
     check_file(file)
-    if file.name.lower().endswith(PARQUET_ENDINGS):
-        import pyarrow as pa
+    if is_parquet(file):
         import pyarrow.parquet as pq
 
-        try:
-            described = pq.ParquetFile(file).metadata
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable_file(file, error) from None
+        with reading(file.name):
+            described = pq.read_metadata(file)
         chosen = len(described.schema) if columns is None else len(columns)
         return int(described.num_rows * 24 * chosen)
     return file.stat().st_size * (12 if file.name.lower().endswith(".gz") else 2)

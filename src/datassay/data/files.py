@@ -6,18 +6,18 @@ of their names, so that the same data set is always the same sequence of rows.
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from datassay._checks import listed
 from datassay._errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-PARQUET: Final = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,19 @@ class ParquetFile:
     state: tuple[int, int]
 
     def is_as_it_was(self) -> bool:
-        """Whether nobody has written to it since."""
+        """Whether it has not been written to since."""
         return _state(self.path) == self.state
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """What changes when a file is written: its size, and when that was."""
+    """The size of a file and when it was written, one of which changes when it is written again."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is a Parquet file by its name."""
+    return path.name.lower().endswith((".parquet", ".pq"))
 
 
 def is_many(path: object) -> bool:
@@ -53,7 +58,7 @@ def would_be_read(file: Path, path: str | os.PathLike[str]) -> bool:
     """Whether a file that is written there would be one of those that a folder or pattern stands for."""
     place, target = Path(path).absolute(), file.absolute()
     if place.is_dir():
-        return file.name.lower().endswith(PARQUET) and target.resolve().is_relative_to(place.resolve())
+        return is_parquet(file) and target.resolve().is_relative_to(place.resolve())
     return fnmatch(str(target), str(place))
 
 
@@ -68,7 +73,7 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
             raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
         return found
     if place.exists():
-        if not place.name.lower().endswith(PARQUET):
+        if not is_parquet(place):
             raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
         return [place]
     if glob.has_magic(str(path)):
@@ -77,7 +82,7 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
         found = sorted(file for file in matched if file.is_file())
         if not found:
             raise InputError(f"no file matches {str(path)!r}")
-        other = [file for file in found if not file.name.lower().endswith(PARQUET)]
+        other = [file for file in found if not is_parquet(file)]
         if other:
             raise InputError(f"{str(path)!r} matches {other[0].name}, which is no Parquet file; narrow the pattern")
         return found
@@ -87,11 +92,11 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
 def _counts(file: Path, folder: Path) -> bool:
     """Whether a file in a folder has the name of its data files: not what other tools keep there beside them."""
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    return file.name.lower().endswith(PARQUET) and not hidden
+    return is_parquet(file) and not hidden
 
 
 def _refuse_dangling(files: Sequence[Path], folder: Path | None) -> None:
-    """Refuse a link whose file has gone: without it a part of the data would be missing, and nobody told."""
+    """Refuse a link whose file has gone: a part of the data would be missing, and no error would say so."""
     for file in sorted(files):
         if file.is_symlink() and not file.exists():
             name = file if folder is None else file.relative_to(folder)
@@ -99,8 +104,7 @@ def _refuse_dangling(files: Sequence[Path], folder: Path | None) -> None:
 
 
 def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
-    """What each file holds, from its footer alone."""
-    import pyarrow as pa
+    """The files with their rows and schemas, from their footers alone."""
     import pyarrow.parquet as pq
 
     above = Path(os.path.commonpath([file.absolute().parent for file in files]))
@@ -109,17 +113,37 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
         name = str(file.absolute().relative_to(above))
         if not os.access(file, os.R_OK):
             raise InputError(f"{name} cannot be read: permission denied")
-        try:
+        with reading(name):
             state = _state(file)  # before it is read: what is written meanwhile is noticed later
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(name, error) from None
         twice = [column for column in schema.names if schema.names.count(column) > 1]
         if twice:
             raise InputError(f"{name} has more than one column named {twice[0]!r}")
         found.append(ParquetFile(file, name, rows, schema, state))
     return tuple(found)
+
+
+def refuse_other_columns(
+    file: ParquetFile, first: ParquetFile, wanted: Sequence[str], more: Sequence[str], what: str
+) -> None:
+    """Refuse a file that lacks a column of the first one, or has more than that."""
+    lacking = [name for name in wanted if name not in file.schema.names]
+    if lacking:
+        raise InputError(f"{file.name} lacks the column {listed(lacking)} that {first.name} has")
+    if more:
+        raise InputError(f"{file.name} has the column {listed(more)} that {first.name} lacks; name the {what}")
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Say which file it is that Arrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(name, error) from None
 
 
 def unreadable(name: str, error: Exception) -> InputError:

@@ -17,9 +17,10 @@ from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay.data.aliases import TableLike
+from datassay.data.files import is_parquet
 from datassay.data.kinds import is_usable, typed_column
 from datassay.data.labels import as_ids
-from datassay.data.sources import PARQUET_ENDINGS, file_columns, parquet_schema, read_file, stored_index
+from datassay.data.sources import file_columns, parquet_schema, read_file, stored_index
 from datassay.data.table import Column, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _wanted(path: Path, source: str, columns: Sequence[str] | None, more: Sequen
     if columns is None:
         return None
     present = file_columns(path)
-    if path.name.lower().endswith(PARQUET_ENDINGS):
+    if is_parquet(path):
         stored = (parquet_schema(path).pandas_metadata or {}).get("index_columns", [])
         more = (*more, *(name for name in stored if isinstance(name, str)))
     return chosen_columns(present, source, columns, more)

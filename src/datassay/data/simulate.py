@@ -58,11 +58,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
 
     race_names = list(RACE)
     # The older the voter, the likelier "White" and the less likely an unanswered or minority race (Table 5).
-    tilt = {
-        "White": (0.82, 0.96, 1.07, 1.15),
-        "No Answer": (1.7, 1.2, 0.7, 0.4),
-        "Asian": (1.3, 1.3, 0.9, 0.5),
-    }
+    tilt = {"White": (0.82, 0.96, 1.07, 1.15), "No Answer": (1.7, 1.2, 0.7, 0.4), "Asian": (1.3, 1.3, 0.9, 0.5)}
     race_by_band = _fit(
         np.array([[tilt.get(name, (1.15, 1.05, 1.0, 0.8))[b] for name in race_names] for b in range(4)]),
         rows=[25.0] * 4,
@@ -71,17 +67,8 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     race = _draw_given(rng, band, race_by_band)
 
     party_names = list(PARTY)
-    lean = {
-        "Black": (5.0, 0.5, 0.9, 0.1),
-        "White": (0.7, 1.0, 0.9, 1.6),
-        "Native American": (1.6, 0.5, 0.8, 0.8),
-    }
-    young = {
-        0: (0.9, 1.8, 1.5, 0.7),
-        1: (0.95, 1.4, 1.2, 0.9),
-        2: (1.0, 0.7, 0.85, 1.15),
-        3: (1.15, 0.3, 0.6, 1.2),
-    }
+    lean = {"Black": (5.0, 0.5, 0.9, 0.1), "White": (0.7, 1.0, 0.9, 1.6), "Native American": (1.6, 0.5, 0.8, 0.8)}
+    young = {0: (0.9, 1.8, 1.5, 0.7), 1: (0.95, 1.4, 1.2, 0.9), 2: (1.0, 0.7, 0.85, 1.15), 3: (1.15, 0.3, 0.6, 1.2)}
     group = band * len(race_names) + race
     sizes = np.array([race_by_band[b, r] for b in range(4) for r in range(len(race_names))])
     start = np.array(

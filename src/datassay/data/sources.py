@@ -10,12 +10,12 @@ from typing import IO, TYPE_CHECKING, Final
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay.data.files import is_parquet, reading, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
-PARQUET_ENDINGS: Final = (".parquet", ".pq")
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 STORED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
@@ -35,10 +35,12 @@ def check_file(path: Path) -> None:
 def read_file(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
     """The rows of a file; the columns named in ``as_text`` are read as text."""
     check_file(path)
-    lower = path.name.lower()
-    if lower.endswith(PARQUET_ENDINGS):
-        return _read_parquet(path, columns)
-    if lower.endswith(CSV_ENDINGS):
+    if is_parquet(path):
+        import pyarrow.parquet as pq
+
+        with reading(path.name):
+            return pq.read_table(path, partitioning=None, columns=None if columns is None else list(columns))
+    if path.name.lower().endswith(CSV_ENDINGS):
         return _read_csv(path, as_text, columns)
     raise InputError(
         f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
@@ -47,33 +49,20 @@ def read_file(path: Path, as_text: Sequence[str], columns: Sequence[str] | None 
 
 def parquet_schema(path: Path) -> "pa.Schema":
     """The columns of a Parquet file and their types."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading(path.name):
         return pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable_file(path, error) from None
 
 
 def unreadable_file(path: Path, error: Exception) -> InputError:
     """The error for a file that could not be read, with the line at fault where there is one."""
-    if path.name.lower().endswith(PARQUET_ENDINGS):
-        return InputError(f"cannot read {path.name}: {str(error).splitlines()[0]}")
+    if is_parquet(path):
+        return unreadable(path.name, error)
     delimiter, names = _csv_header(path)
     reason = _csv_fault(path, delimiter, len(names))
     vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
     return InputError(f"cannot read {path.name}: {reason or vague}")
-
-
-def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> "pa.Table":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path, partitioning=None, columns=None if columns is None else list(columns))
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable_file(path, error) from None
 
 
 def identifier(name: str) -> str:
@@ -92,7 +81,7 @@ def relation(path: Path, as_text: Sequence[str]) -> tuple[str, dict[str, str]]:
     The dialect of a CSV file is fixed beforehand: no line is skipped, and yes and no stay words.
     """
     plain = plain_pattern(path)
-    if path.name.lower().endswith(PARQUET_ENDINGS):
+    if is_parquet(path):
         return "read_parquet($path, hive_partitioning = false)", {"path": plain}
     delimiter, names = _csv_header(path)
     for at, name in enumerate(names):
@@ -192,7 +181,7 @@ def _quoted(name: str) -> str:
 def file_columns(path: Path) -> list[str]:
     """The columns of a CSV or Parquet file, without reading its rows."""
     check_file(path)
-    if path.name.lower().endswith(PARQUET_ENDINGS):
+    if is_parquet(path):
         return list(parquet_schema(path).names)
     return _csv_header(path)[1]
 
