@@ -10,11 +10,11 @@ from .datasets import DatasetInfo as DatasetInfo
 from .datasets import dataset_file as dataset_file
 from .datasets import list_datasets as list_datasets
 from .datasets import load_dataset as load_dataset
-from .distinct import bytes_in_memory as bytes_in_memory
-from .distinct import column_names as column_names
 from .distinct import read_distinct as read_distinct
 from .encoding import Encoder as Encoder
 from .encoding import fit_encoder as fit_encoder
+from .files import bytes_in_memory as bytes_in_memory
+from .files import column_names as column_names
 from .files import find_parquet as find_parquet
 from .files import is_many as is_many
 from .files import would_be_read as would_be_read

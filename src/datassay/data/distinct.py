@@ -12,27 +12,24 @@ from datassay._run import documented
 from datassay.data.aliases import DaskFrame, PathLike, TableLike
 from datassay.data.files import (
     ParquetFile,
-    describe,
-    find_parquet,
+    check_file,
+    file_columns,
+    files_with_rows,
+    identifier,
     is_many,
     is_parquet,
-    reading,
+    own_columns,
+    parquet_schema,
+    plain_pattern,
+    refuse_alike,
     refuse_other_columns,
+    relation,
     unreadable,
+    unreadable_file,
 )
 from datassay.data.kinds import is_one_of, rough_kind
 from datassay.data.partitions import count_partitions, is_dask
 from datassay.data.reading import chosen_columns, read_table
-from datassay.data.sources import (
-    check_file,
-    file_columns,
-    identifier,
-    parquet_schema,
-    plain_pattern,
-    relation,
-    stored_index,
-    unreadable_file,
-)
 from datassay.data.table import Table, missing_column
 
 if TYPE_CHECKING:
@@ -174,7 +171,7 @@ class _Counted:
     def check(self, columns: Sequence[str], *, everything: bool) -> None:
         """Refuse files that lack a column, have others than the first one, or hold something else in one."""
         for file in self.files:
-            more = [name for name in _own_columns(file.schema) if name not in self.columns]
+            more = [name for name in own_columns(file.schema) if name not in self.columns]
             refuse_other_columns(file, self.files[0], columns, more if everything else [], "columns")
         for name in columns:
             kinds: dict[str, str] = {}
@@ -185,12 +182,6 @@ class _Counted:
             if len(kinds) > 1:
                 found = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
                 raise InputError(f"column {name!r} of {self.name} holds {found}; make them alike")
-
-
-def _own_columns(schema: "pa.Schema") -> list[str]:
-    """The columns but for an index that pandas stored."""
-    stored = stored_index(schema)
-    return [name for name in schema.names if name and name not in stored]
 
 
 def _counted_source(given: Any) -> _Counted:
@@ -206,24 +197,13 @@ def _counted_source(given: Any) -> _Counted:
         check_file(file)
         return _Counted(file.name, *_columns_to_count(file), file)
     name = str(given)
-    files = [file for file in describe(find_parquet(given)) if file.rows]
-    if not files:
-        raise InputError(f"{name!r} holds no rows")
-    columns = _own_columns(files[0].schema)
-    _refuse_alike(columns, files[0].name)
+    files = files_with_rows(given)
+    columns = own_columns(files[0].schema)
+    refuse_alike(columns, files[0].name)
     typed = [one for file in files for one in zip(file.schema.names, file.schema.types, strict=True)]
     categories = {name for name, kind in typed if is_one_of(kind, "dictionary")}
     held = [name for name in columns if name in categories]
     return _Counted(name, columns, held, None, files)
-
-
-def _refuse_alike(columns: Sequence[str], source: str) -> None:
-    """Refuse columns that DuckDB would take for one."""
-    alike = {name.casefold(): name for name in columns}
-    for name in columns:
-        other = alike[name.casefold()]
-        if other != name:
-            raise InputError(f"the columns {name!r} and {other!r} of {source} differ only in case; rename one")
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:
@@ -238,28 +218,7 @@ def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
     present, categories = file_columns(path), list[str]()
     if is_parquet(path):
         schema = parquet_schema(path)
-        present = _own_columns(schema)
+        present = own_columns(schema)
         categories = [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
-        _refuse_alike(present, path.name)
+        refuse_alike(present, path.name)
     return [name for name in present if name], categories
-
-
-def column_names(path: str | os.PathLike[str]) -> list[str]:
-    """The columns of a CSV or Parquet file (of many: of the first one that has rows), without reading its rows."""
-    if is_many(path):
-        return list(_counted_source(path).columns)
-    return file_columns(Path(path))
-
-
-def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> int:
-    """About how much memory a file would take when read: an estimate from its size and shape."""
-    file = Path(path)
-    check_file(file)
-    if is_parquet(file):
-        import pyarrow.parquet as pq
-
-        with reading(file.name):
-            described = pq.read_metadata(file)
-        chosen = len(described.schema) if columns is None else len(columns)
-        return int(described.num_rows * 24 * chosen)
-    return file.stat().st_size * (12 if file.name.lower().endswith(".gz") else 2)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Missing, Scaling
 from datassay._errors import InputError
+from datassay.data.files import MISSING_IN_CSV
 from datassay.data.labels import is_missing
-from datassay.data.sources import MISSING_IN_CSV
 from datassay.data.table import Column, Table, categorical, check_encoding
 
 

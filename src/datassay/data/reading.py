@@ -17,10 +17,9 @@ from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay.data.aliases import TableLike
-from datassay.data.files import is_parquet
+from datassay.data.files import file_columns, is_parquet, parquet_schema, read_file, stored_index
 from datassay.data.kinds import is_usable, typed_column
 from datassay.data.labels import as_ids
-from datassay.data.sources import file_columns, parquet_schema, read_file, stored_index
 from datassay.data.table import Column, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:

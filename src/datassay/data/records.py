@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay.data.files import ParquetFile, describe, find_parquet, reading, refuse_other_columns, unreadable
+from datassay.data.files import (
+    ParquetFile,
+    describe,
+    find_parquet,
+    reading,
+    refuse_other_columns,
+    stored_index,
+    unreadable,
+)
 from datassay.data.kinds import is_one_of, is_text, value_type
 from datassay.data.labels import Codes, as_ids, as_labels
-from datassay.data.sources import stored_index
 from datassay.data.table import missing_column
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._choices import Calculation
-from datassay._crew import Workers
 from datassay._errors import InputError, UsageError
-from datassay._run import Tasks
-from datassay._work import Bar, Progress, chunks, gather, workers
+from datassay._run import Schedule, Tasks
+from datassay._work import Bar, chunks, gather
 from datassay.data import Ids, Table, TableLike, as_table, missing_column
 from datassay.identity.engine import half_width
 from datassay.identity.gower import Gower, fit_gower
@@ -149,29 +148,18 @@ def read_tables(original: TableLike, released: TableLike | Released, control: Ta
     return Tables(here, there, others, getattr(release, "synthetic", None))
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """How an attack is run: by which workers, with what progress, and where finished work is kept."""
-
-    by: Workers
-    progress: Progress = None
-    checkpoint: Checkpoint | None = None
-
-    @classmethod
-    def of(cls, run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> "Work":
-        """As the options for running say; a checkpoint knows an attack by its name, tables and parameters."""
-        folder, checkpoint = run.get("checkpoint"), None
-        if folder is not None:
-            kept = {name: _short(given) for name, given in parameters.items()}
-            given = [table for table in (tables.original, tables.released, tables.control) if table is not None]
-            checkpoint = Checkpoint(folder, name, kept, digest(*((table.columns, table.ids) for table in given)))
-        return cls(workers(run.get("n_jobs"), run.get("client")), run.get("progress"), checkpoint)
-
-    def gather(
-        self, task: Callable[[range], tuple[Floats, ...]], n: int, report: Callable[[int], None] = lambda _: None
-    ) -> tuple[Floats, ...]:
-        """What tasks find of n people, a few at a time, put together."""
-        return gather(task, chunks(n, CHUNK), self.by, report, self.checkpoint)
+def schedule_of(run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:
+    """How an attack is run; in the folder of a checkpoint it is known by its name, tables and parameters."""
+    schedule = Schedule(run.get("n_jobs"), progress=run.get("progress"), client=run.get("client"))
+    folder = run.get("checkpoint")
+    if folder is None:
+        return schedule
+    kept = {name: _short(given) for name, given in parameters.items()}
+    given = [table for table in (tables.original, tables.released, tables.control) if table is not None]
+    return replace(
+        schedule,
+        checkpoint=Checkpoint(folder, name, kept, digest(*((table.columns, table.ids) for table in given))),
+    )
 
 
 def _short(given: object) -> str | int | float | None:
@@ -250,7 +238,7 @@ def _counted(table: Table) -> bool:
     return table.ids.dtype.kind in "iu" and bool(np.array_equal(table.ids, np.arange(len(table))))
 
 
-def lay_out(tables: Tables, assumed: Assumptions, work: Work | None = None, seed: int = 0) -> Setting:
+def lay_out(tables: Tables, assumed: Assumptions, schedule: Schedule | None = None, seed: int = 0) -> Setting:
     """An attack on a release, checked and laid out."""
     here, there = tables.original, tables.released
     chosen = _attributes(here, assumed.columns)
@@ -280,7 +268,7 @@ def lay_out(tables: Tables, assumed: Assumptions, work: Work | None = None, seed
     rows = _chosen_people(here, assumed.people, seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = _nearness(points[:, rows], rows, points, space.categorical, k, work or Work(workers()))
+    mean, deviation = _nearness(points[:, rows], rows, points, space.categorical, k, schedule or Schedule())
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     return Setting(
         space=space,
@@ -300,7 +288,7 @@ def lay_out(tables: Tables, assumed: Assumptions, work: Work | None = None, seed
     )
 
 
-def on_control(setting: Setting, tables: Tables, work: Work) -> Setting | None:
+def on_control(setting: Setting, tables: Tables, schedule: Schedule) -> Setting | None:
     """The same attack on people who are in neither table; None if there are none."""
     here, others = tables.original, tables.control
     if others is None:
@@ -311,7 +299,7 @@ def on_control(setting: Setting, tables: Tables, work: Work) -> Setting | None:
         raise InputError("control must be people who are in neither table, and some of them are in the original")
     space = setting.space
     people, not_there = space.points(others), np.full(len(others), -1)
-    mean, deviation = _nearness(people, not_there, space.points(here), space.categorical, setting.k, work)
+    mean, deviation = _nearness(people, not_there, space.points(here), space.categorical, setting.k, schedule)
     return replace(
         setting,
         people=people,
@@ -332,7 +320,7 @@ def _neighbours(table: Table, neighbours: int | None) -> int:
 
 
 def _nearness(
-    people: Floats, own: NDArray[np.intp], points: Floats, categorical: NDArray[np.bool_], k: int, work: Work
+    people: Floats, own: NDArray[np.intp], points: Floats, categorical: NDArray[np.bool_], k: int, schedule: Schedule
 ) -> tuple[Floats, Floats]:
     """Mean and deviation of each person's distances to the k nearest points but ``own`` (−1: none of them)."""
     if not len(own):
@@ -346,7 +334,7 @@ def _nearness(
         risk_kernels.neighbourhoods(people[:, at], own[at], points, categorical, k, mean, deviation)
         return mean, deviation
 
-    mean, deviation = work.gather(task, len(own))
+    mean, deviation = gather(task, chunks(len(own), CHUNK), schedule.workers(), lambda _: None, schedule.checkpoint)
     return mean, deviation
 
 
@@ -390,7 +378,7 @@ def play(
     setting: Setting,
     masks: NDArray[np.int64] | None,
     orders: Orders,
-    work: Work,
+    schedule: Schedule,
     reduce: Callable[[Scored], tuple[Floats, ...]],
 ) -> tuple[Floats, ...]:
     """Scores of all scenarios (the sets ``masks``, or the beginnings of random orders) against everyone, reduced.
@@ -423,8 +411,8 @@ def play(
         risk_kernels.attack(*given, *flat, length, *epsilons, scores.reshape(len(part), -1, 4))
         return reduce(Scored(scores, drawn, masks))
 
-    with Bar(work.progress, n, "people") as report:
-        return work.gather(task, n, report)
+    with Bar(schedule.progress, n, "people") as report:
+        return gather(task, chunks(n, CHUNK), schedule.workers(), report, schedule.checkpoint)
 
 
 def all_sets(d: int) -> NDArray[np.int64]:

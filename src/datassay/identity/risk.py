@@ -23,12 +23,12 @@ from datassay.identity.attack import (
     People,
     Released,
     Scored,
-    Work,
     all_sets,
     lay_out,
     on_control,
     play,
     read_tables,
+    schedule_of,
 )
 from datassay.identity.engine import semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
@@ -125,9 +125,9 @@ def reidentification_risk(
     assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
     tables = read_tables(original, released, control)
     asked = {**vars(assumed), **vars(orders), "scenarios": scenarios, "scenario_weights": scenario_weights}
-    work = Work.of(run, "reidentification_risk", tables, asked)
-    setting = lay_out(tables, assumed, work, orders.seed)
-    outside = on_control(setting, tables, work)
+    schedule = schedule_of(run, "reidentification_risk", tables, asked)
+    setting = lay_out(tables, assumed, schedule, orders.seed)
+    outside = on_control(setting, tables, schedule)
     d = len(setting.columns)
     if isinstance(scenarios, str):
         _checks.choice("scenarios", scenarios, get_args(Weighing))
@@ -150,10 +150,10 @@ def reidentification_risk(
         half = np.zeros(len(draws)) if exact else orders.half_widths(draws[..., 2])
         return draws.mean(axis=1), half, scores.mean(axis=1)
 
-    means, half, each = play(setting, masks, orders, work, reduce)
+    means, half, each = play(setting, masks, orders, schedule, reduce)
     by_chance = np.empty(0)
     if outside is not None:
-        by_chance = play(outside, masks, orders, work, reduce)[0][:, 2]
+        by_chance = play(outside, masks, orders, schedule, reduce)[0][:, 2]
     there = setting.present
     raw = means[:, 2]
     return Risk(
@@ -262,8 +262,8 @@ def reidentification_shapley(
     orders = Orders.checked(method, permutations, confidence, seed)
     assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
     tables = read_tables(original, released)
-    work = Work.of(run, "reidentification_shapley", tables, {**vars(assumed), **vars(orders)})
-    setting = lay_out(tables, assumed, work, orders.seed)
+    schedule = schedule_of(run, "reidentification_shapley", tables, {**vars(assumed), **vars(orders)})
+    setting = lay_out(tables, assumed, schedule, orders.seed)
     d = len(setting.columns)
     exact = orders.are_all(d)
 
@@ -280,7 +280,7 @@ def reidentification_shapley(
         return each.mean(axis=1), orders.half_widths(each)
 
     masks = all_sets(d) if exact else None
-    values, half = play(setting, masks, orders, work, reduce)
+    values, half = play(setting, masks, orders, schedule, reduce)
     half[~setting.present] = 0.0
     values[~setting.present] = 0.0
     return RiskShapley(
