@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
@@ -23,7 +23,6 @@ from datassay.neighbors import (
     AnySpace,
     NearestDistances,
     NeighbourGraph,
-    Schedule,
     Within,
     WithinThreshold,
     collect,
