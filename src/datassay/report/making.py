@@ -193,7 +193,7 @@ def _numbers_rows(name: str, column: Column) -> bool:
     return name.casefold() in ID_NAMES and len(np.unique(column.data)) == len(column.data)
 
 
-def _read(table: object, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
+def _read(table: Any, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
     _checks.not_one_string("ignore", ignore)
     _checks.not_one_string("categorical", categorical)
     if isinstance(table, Table):
