@@ -20,8 +20,8 @@ Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
 Bound = Literal["hoeffding", "bernstein"]
 
 # What a private release promises, and how.
-Neighbours = Literal["add-remove", "replace"]
-Relation = Literal[Neighbours, "replace-features"]
+Relation = Literal["add-remove", "replace"]
+AnyRelation = Literal[Relation, "replace-features"]
 ReleaseKind = Literal["histogram", "paper"]
 NoiseKind = Literal["certified", "paper"]
 Constants = Literal["sharp", "textbook"]

@@ -599,7 +599,7 @@ def _promise(stage: "Stage", rules: "Rules", certified: bool, audience: Literal[
         ),
         epsilon=t_max * stage.mechanism.cost,
         delta=0.0,
-        neighbours="replace-features",
+        relation="replace-features",
         accountant="sums over features and queries (pure differential privacy)",
         audience=audience,
         certified=certified,
