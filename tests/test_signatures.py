@@ -10,22 +10,19 @@ from datassay._run import described
 
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
-UNTYPED = {
-    "addition_curve", "audit", "beta_shapley", "compare_releases",
+UNTYPED = { "beta_shapley", "compare_releases",
     "data_banzhaf", "data_oob", "data_shapley", "disclosure_game", "disclosure_leakage", "group_sizes",
-    "layered_shapley", "leave_one_out", "likely_errors", "measured_bins", "membership_attack", "nearest_neighbours",
-    "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
-    "read_distinct", "read_table", "reidentification_risk", "reidentification_shapley", "removal_curve", "report",
-    "score_queries", "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
-    "value_score_attack",
+    "layered_shapley", "leave_one_out", "measured_bins",
+    "price",
+    "read_distinct", "read_table", "report",
+    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
+   
 }  # fmt: skip
-UNTOLD = {
-    "addition_curve", "audit", "balance_weights", "beta_shapley", "census", "compare_releases", "corrupt_features",
-    "corrupt_labels", "data_banzhaf", "data_oob", "data_shapley", "detect_errors", "fit_encoder", "group_sizes",
+UNTOLD = { "beta_shapley", "census", "compare_releases", "data_banzhaf", "data_oob", "data_shapley", "fit_encoder", "group_sizes",
     "layered_design", "layered_shapley", "leave_one_out", "load_dataset", "load_design", "measured_bins",
-    "membership_attack", "nearest_neighbours", "onion", "plan_private_layered", "private_knn_shapley",
-    "private_layered_shapley", "private_tknn_shapley", "read_distinct", "reidentification_shapley", "removal_curve",
-    "report", "search_equilibrium", "search_prices", "value_score_attack", "voters",
+   
+    "read_distinct",
+    "report", "search_equilibrium", "search_prices", "voters",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ their line. Any other survivor is printed and makes the command fail.
 import argparse
 import ast
 import gc
+import inspect
 import json
 import os
 import random
@@ -26,6 +27,7 @@ import tempfile
 import threading
 import time
 import tomllib
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,7 +40,7 @@ SOURCE = ROOT / "src" / "datassay"
 KEPT = ROOT / ".mutants"  # what each test calls, and which mutants have been tried
 EQUAL = Path(__file__).with_name("equal.toml")
 ROOMS = ("value", "neighbors", "privacy", "attacks", "identity", "release", "market", "evaluate")
-ALSO = {"neighbors": ["tests/value/test_values_exact.py"]}  # tests beyond a room's own
+ALSO = {"neighbors": ["tests/value/test_values_exact.py", "tests/data/test_records.py"]}  # tests beyond a room's own
 # Modules and functions that draw, speak, or run on a card.
 NOT_FILES = re.compile(r"figures|triton|device|workers|__init__|fingerprint")
 NOT_FUNCTIONS = re.compile(r"__repr__|__str__|_repr_html_|summary|plot|describe|_note|warning|progress|check_")
@@ -47,7 +49,7 @@ LONGEST = 5.0  # seconds of processor time of a test that is still asked
 
 @dataclass(frozen=True)
 class Place:
-    """Where something can be changed: the how manieth node of a function's body, and in which of its ways."""
+    """Where something can be changed: which node of a function's body, counted from 0, and in which of its ways."""
 
     file: str
     function: str
@@ -203,7 +205,6 @@ class Loop:
 
     def __init__(self, room: str, tried: list[Place]) -> None:
         self.room, self.tried = room, tried
-        KEPT.mkdir(exist_ok=True)
         self.results = KEPT / f"{room}.results.jsonl"
 
     def pytest_sessionstart(self) -> None:
@@ -221,13 +222,11 @@ class Loop:
             if not re.search(r"triton|__main__", file.name):
                 __import__(".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"))
         calls = self.recorded()
-        before = {one["key"]: one for one in _lines(self.results)}
+        done = {one["key"] for one in _lines(self.results) if one["ending"] in ("killed", "timeout")} | equal()
         with self.results.open("a", encoding="utf-8") as log:
             for place in self.tried:
                 mutant = make(place)
-                if mutant.was == mutant.became:
-                    continue
-                if mutant.key in before and before[mutant.key]["ending"] in ("killed", "timeout"):
+                if mutant.was == mutant.became or mutant.key in done:
                     continue
                 started = time.perf_counter()
                 ending, by, asked = self.ask(mutant, calls)
@@ -373,7 +372,9 @@ def _processor_time() -> float:
 
 
 def _stamp(item: Any) -> str:
-    return f"{Path(item.path).stat().st_size}"
+    """What changes when a test does."""
+    test = getattr(item, "function", None)
+    return str(Path(item.path).stat().st_size) if test is None else f"{zlib.crc32(inspect.getsource(test).encode()):x}"
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -394,7 +395,7 @@ def _running(mutant: Mutant) -> list[FunctionType]:
     file = str(SOURCE / mutant.file)
     return [
         one for one in gc.get_objects()
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file
+        if type(one) is FunctionType and one.__code__.co_filename == file
         and one.__code__.co_qualname == mutant.function
     ]  # fmt: skip
 
@@ -402,7 +403,7 @@ def _running(mutant: Mutant) -> list[FunctionType]:
 def _dispatchers() -> list[Any]:
     from numba.core.dispatcher import Dispatcher
 
-    return [one for one in gc.get_objects() if isinstance(one, Dispatcher) and hasattr(one, "py_func")]
+    return [one for one in gc.get_objects() if issubclass(type(one), Dispatcher) and hasattr(one, "py_func")]
 
 
 def _kernels_calling(functions: list[FunctionType]) -> list[Any]:
@@ -428,7 +429,7 @@ def _named_in(kernels: list[Any]) -> set[str]:
     return {
         f"{one.__code__.co_filename[len(prefix) + 1 :]}:{one.__code__.co_qualname.split('.<locals>')[0]}"
         for one in gc.get_objects()
-        if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(prefix)
+        if type(one) is FunctionType and one.__code__.co_filename.startswith(prefix)
         and any(names & set(code.co_names) for code in _codes(one.__code__))
     }  # fmt: skip
 
@@ -481,11 +482,14 @@ def run_room(room: str, chosen: list[Place]) -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        pytest.main([*tests, *quiet, "--timeout=120", f"--basetemp={folder}/tests"], plugins=[Loop(room, chosen)])
+        loop = Loop(room, chosen)
+        code = pytest.main([*tests, *quiet, "--timeout=120", f"--basetemp={folder}/tests"], plugins=[loop])
+        sys.exit(code if code > pytest.ExitCode.TESTS_FAILED else 0)
 
 
 def main() -> None:
     """Try mutants room by room and say who survived."""
+    KEPT.mkdir(exist_ok=True)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
@@ -505,31 +509,33 @@ def main() -> None:
             print(f"{room} …", flush=True)
             command = [sys.executable, __file__, "--here", f"--room={room}", f"--count={asked.count}"]
             command += [f"--seed={asked.seed}", f"--match={asked.match}"]
-            subprocess.run(
-                command, env=os.environ | {"PYTHONPATH": str(SOURCE.parent)}, stdout=(KEPT / f"{room}.log").open("w")
-            )
+            with (KEPT / f"{room}.log").open("w") as log:
+                path = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
+                if subprocess.run(command, env=path, stdout=log).returncode:
+                    sys.exit(f"the tests of {room} could not be run: see {log.name}")
     sys.exit(tell(chosen, asked.room or ROOMS))
 
 
+def equal() -> set[str]:
+    """The mutants that no test could notice, by key."""
+    known = tomllib.loads(EQUAL.read_text(encoding="utf-8"))["equal"]
+    return {f"{one['function']}: {one['was']} -> {one['became']}" for one in known}
+
+
 def tell(chosen: list[Place], rooms: tuple[str, ...] | list[str]) -> int:
-    """Count how mutants ended, print those that survived without a reason, and return how many."""
-    why = {(one["function"], one["was"], one["became"]) for one in tomllib.loads(EQUAL.read_text())["equal"]}
-    ended = {one["key"]: one for room in ROOMS for one in _lines(KEPT / f"{room}.results.jsonl")}
+    """Count how mutants ended and print those that survived without a reason: 1 if there are any."""
+    ended = {one["key"]: one["ending"] for room in ROOMS for one in _lines(KEPT / f"{room}.results.jsonl")}
+    ended |= dict.fromkeys(equal(), "equal")
     counts: dict[str, int] = {}
-    new = 0
-    for place in chosen:
-        mutant = make(place)
-        if place.file.split("/")[0] not in rooms or mutant.key not in ended:
+    for mutant in (make(place) for place in chosen if place.file.split("/")[0] in rooms):
+        ending = ended.get(mutant.key)
+        if ending is None:
             continue
-        ending = ended[mutant.key]["ending"]
-        if ending not in ("killed", "timeout") and (mutant.function, mutant.was, mutant.became) in why:
-            ending = "equal"
-        elif ending in ("survived", "not called"):
-            new += 1
-            print(f"{ending}: {mutant.file}:{mutant.line} in {mutant.function}\n  {mutant.was}\n  {mutant.became}")
         counts[ending] = counts.get(ending, 0) + 1
+        if ending in ("survived", "not called"):
+            print(f"{ending}: {mutant.file}:{mutant.line} in {mutant.function}\n  {mutant.was}\n  {mutant.became}")
     print(", ".join(f"{number} {ending}" for ending, number in sorted(counts.items())) or "no mutants were tried")
-    return min(new, 1)
+    return int(bool(counts.keys() & {"survived", "not called"}))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
@@ -864,3 +865,68 @@ def test_a_promise_that_may_always_be_broken_is_none():
     design = da.layered_design(6, 1.0)
     with pytest.raises(InputError, match="this is no design"):
         replace(design, beta=1.0)
+
+
+@pytest.mark.parametrize("newcomers", [0, 2])
+@pytest.mark.parametrize("alpha", [2.0, 6.0])
+def test_sampling_errors_are_the_formula_by_hand(alpha, newcomers):
+    """Of each sampled layer the mean square of its terms about their mean, with two more as large as is typical of all."""
+    X, y, X_val, y_val = problem(9)
+    n = 9 - newcomers
+    model = da.StableLogisticRegression(2.0, 0.5)
+    drawn = da.layered_design(n, alpha, c=model.c, seed=3)
+    design = replace(drawn, repeats=1 + np.arange(len(drawn.members)) % 2)
+    if newcomers:
+        found = design.value(model, X[:n], y[:n], X[n:], y[n:], X_val, y_val, n_jobs=1)
+    else:
+        found = da.layered_shapley(model, X, y, X_val, y_val, design=design, n_jobs=1)
+
+    def utility(rows):
+        if not rows:
+            return -math.log(2)
+        A, V = model.prepare(X[rows]), model.prepare(X_val)
+        return max(-loss_of(minimiser(A, 2.0 * y[rows] - 1, 0.5), V, 2.0 * y_val - 1), -math.log(2))
+
+    players = range(n, 9) if newcomers else range(n)
+    drawings = list(zip([m.tolist() for m in design.members], design.repeats.tolist(), strict=True))
+    terms = {
+        i: [
+            (len(C), utility(sorted([*C, i])) - utility(C)) for C, times in drawings for _ in range(times) if i not in C
+        ]
+        for i in players
+    }
+    sampled = [k for k in range(n) if not design.is_whole(k)]
+    assert sampled
+    squares = {i: [k**2 * gain**2 for k, gain in terms[i] if k in sampled] for i in players}
+    pooled = (
+        sum(map(sum, squares.values())) / max(1, sum(map(len, squares.values())))
+        if any(squares.values())
+        else model.c**2
+    )
+    for at, i in enumerate(players):
+        own = np.mean(squares[i]) if squares[i] else model.c**2
+        typical = max(own, (sum(squares[i]) + 8 * pooled) / (len(squares[i]) + 8))
+        variance, weighed = 0.0, 0.0
+        for k in sampled:
+            gains = [gain for size, gain in terms[i] if size == k]
+            times = sum(repeats for C, repeats in drawings if len(C) == k)
+            spread = sum(gain**2 for gain in gains)
+            if times > 1:
+                spread = (spread - sum(gains) ** 2 / times) * times / (times - 1)
+            expected = design.expected[k] * (n / (n - k) if newcomers else 1.0)
+            layers = n + 1 if newcomers else n
+            part = (spread + 2 * typical / k**2) / (len(gains) + 2) / expected / layers**2
+            variance += part
+            weighed += part**2 / max(len(gains), 1)
+        assert found.errors[at] == pytest.approx(math.sqrt(variance), rel=1e-4, abs=1e-9)
+        reach = student.ppf(0.975, max(2.0, variance**2 / weighed)) * math.sqrt(variance)  # Welch and Satterthwaite
+        assert found.upper[at] - found.values[at] == pytest.approx(reach, rel=1e-4, abs=1e-9)
+
+
+def test_the_slope_of_a_validation_set_at_one_place_is_that_of_its_point():
+    """All points alike: the mean gradient a σ(−a·w) is longest, of all w within W, where w points away from a."""
+    model = da.StableLogisticRegression(2.0, 0.7, fit_intercept=False)
+    point = np.array([0.6, -0.8])
+    found = model.stability_on(np.tile(point, (5, 1)), np.ones(5))
+    steepest = 1 / (1 + math.exp(-found.weights))
+    assert steepest <= found.slope <= steepest * (1 + 1e-8)

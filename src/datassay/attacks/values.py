@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Distance, KnnUtility
 from datassay._errors import InputError, UsageError
-from datassay._run import Blocks, Run, documented
+from datassay._run import Blocks, documented
 from datassay._tensors import as_array
 from datassay.attacks.result import Attack
 from datassay.data import Labels, Points, prepare
@@ -142,7 +142,7 @@ def value_score_attack(
     sets[0, :members] = 1
     for row in sets[1:]:
         row[2 * members + rng.choice(shadow, members, replace=False)] = 1
-    schedule = Schedule.of(Run(**run))
+    schedule = Schedule.of(run)
     codes, n_classes = inputs.codes[chosen], inputs.n_classes
     settings: dict[str, Parameter] = {"scores": scores, "metric": metric}
     if private:

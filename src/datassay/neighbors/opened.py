@@ -21,7 +21,10 @@ from datassay._run import DEFAULT_MEMORY
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.neighbors.device import DeviceSpace, device_of
-from datassay.neighbors.passes import (
+from datassay.neighbors.passes import accumulate, collect, space_on
+from datassay.neighbors.records import record_space
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
+from datassay.neighbors.views import (
     AnySpace,
     FullRanking,
     NearestDistances,
@@ -32,13 +35,8 @@ from datassay.neighbors.passes import (
     View,
     Within,
     WithinThreshold,
-    accumulate,
-    collect,
     others,
-    space_on,
 )
-from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
 
 T = TypeVar("T")
 FEW: Final = 2**16
@@ -116,7 +114,7 @@ class Neighbours:
         fitted_on: FittedOn,
         run: Schedule,
     ) -> None:
-        self.metric, self.fitted_on = str(metric), fitted_on
+        self.metric, self.fitted_on = cast(Metric, str(metric)), fitted_on
         self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
         if self._device is not None and run.client is not None:
             raise UsageError("device and client are two answers to who does the work; give one of them")
@@ -176,13 +174,11 @@ class Neighbours:
         return found
 
     def keep(self, deepest: int, memory: int = DEFAULT_MEMORY) -> "Neighbours":
-        """Keep no more than so many of the nearest, in no more than so many bytes; what is there already may go."""
-        self._deepest, self._memory = deepest, memory if deepest else 0
-        if deepest == 0:
-            self._order = self._within = None
+        """Keep so many of the nearest as soon as anybody is looked for, and no more, if they fit into so many bytes."""
+        self._deepest, self._memory = deepest, memory
         return self
 
-    def nearest(self, limit: int) -> NDArray[np.uint32] | None:
+    def nearest_kept(self, limit: int) -> NDArray[np.uint32] | None:
         """The ``limit`` nearest of every validation point, nearest first, if they are kept."""
         if self._order is None or self._order.shape[1] < min(limit, others(self.space)):
             return None
@@ -213,17 +209,16 @@ class Neighbours:
         wanted = n if isinstance(view, FullRanking) else min(view.limit, n)
         deep = 0 if self._order is None else self._order.shape[1]
         if wanted > deep:
-            fits = min(wanted, self._memory // (4 * m))
-            fits = fits if self._deepest is None else min(fits, self._deepest)
+            fits = min(wanted if self._deepest is None else min(self._deepest, n), self._memory // (4 * m))
             if fits < wanted and (fits <= deep or run.workers().kind != "threads"):
                 return use(view, run)
             self._order = None  # a deeper one takes its place
-            order = np.empty((m, fits), np.uint32)
             if fits < wanted:  # kept on the way, by the threads of this process
+                order = np.empty((m, fits), np.uint32)
                 found = use(_Keeping(view, order), run)
                 self._order = order
                 return found
-            (self._order,) = collect(space, view, _copy_order, run)
+            (self._order,) = collect(space, view if fits == wanted else NearestRanking(fits), _copy_order, run)
             run = replace(run, progress=None)
         assert self._order is not None
         return use(_Kept(self._order, wanted), replace(run, here=True))
@@ -300,9 +295,9 @@ class _KeptWithin:
         return Within(slice(start, start + rows), self.inside[start : start + rows])
 
 
-def metric_of(X: object, metric: str) -> str:
+def metric_of(X: object, metric: Metric) -> Metric:
     """The metric that a function is to use: that of the neighbours it was handed, or else the one it was given."""
-    return X.metric if isinstance(X, Neighbours) else str(metric)
+    return X.metric if isinstance(X, Neighbours) else cast(Metric, str(metric))
 
 
 def neighbours_of(

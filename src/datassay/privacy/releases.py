@@ -101,7 +101,7 @@ def _set_up(
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
     if metric_of(X, given["metric"]) == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
-    game = make_game(X, y, X_val, y_val, fitted_on="validation", **given)
+    game = make_game(X, y, X_val, y_val, fitted_on="validation", in_memory=True, **given)
     inputs = game.inputs
     notes = list(inputs.notes)
     shared = game.near.once("shared records", lambda: shared_records(inputs, features_alone=False))

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._run import Run
 from datassay._tensors import without_tensors
@@ -50,6 +49,15 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
     had been downsampled (thesis §1.10; Mathematics §1).
 
+    Parameters
+    ----------
+    y_val
+        The validation labels.
+    ratio
+        How much the majority class counts, the minority class being 1.
+
+    Examples
+    --------
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]
     """
@@ -95,6 +103,8 @@ class Game:
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
         if self.folder is None:
             return self
+        from datassay._checkpoint import Checkpoint, digest
+
         seen: object = self.space
         if isinstance(self.space, RecordSpace):
             records = self.space.records
