@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from datassay._errors import UsageError
@@ -10,7 +11,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 def renamed(**earlier: str) -> Callable[[T], T]:
-    """Let a function, or a class when it is made, take keywords by their earlier names as well.
+    """Let a function, or a class, take keywords by their earlier names; instances have the attributes as well.
 
     >>> @renamed(neighbours="relation")
     ... def promise(relation="add-remove"):
@@ -32,6 +33,8 @@ def renamed(**earlier: str) -> Callable[[T], T]:
 
         if isinstance(made, type):
             made.__init__ = taken  # type: ignore[misc]
+            for old, new in earlier.items():
+                setattr(made, old, property(attrgetter(new), doc=f"``{new}``, by its earlier name."))
             return made
         return taken  # type: ignore[return-value]
 

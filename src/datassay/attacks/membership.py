@@ -117,8 +117,6 @@ def membership_attack(
         below it (Mathematics §4), which needs no shadow models. ``"confidence"``: how much more confident the model is
         than a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
         target. Or a function of yours from :class:`datassay.attacks.View` to scores.
-    k
-        Number of neighbours that the model looks at.
     metric
         Of the k-NN model: ``"euclidean"``, ``"cosine"``, ``"manhattan"``, or ``"precomputed"``: then X is the matrix of
         distances between all records.
@@ -144,10 +142,6 @@ def membership_attack(
         neighbours.
     progress
         True for a bar of the games on standard error, or a callback that gets (games played, games in all).
-    client
-        A ``dask.distributed.Client``, whose cluster finds the neighbours; the games take little, and are played here.
-    checkpoint
-        A folder in which the neighbours that were found are kept, for a run that goes on after it was stopped.
 
     Returns
     -------

@@ -11,21 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Distance, KnnUtility
+from datassay._choices import KnnUtility, Metric
 from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, documented
 from datassay._tensors import as_array
 from datassay.attacks.result import Attack
-from datassay.data import Labels, Points, prepare
+from datassay.data import Labels, Points
 from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
     AnySpace,
     NearestDistances,
     NeighbourGraph,
+    Neighbours,
     Schedule,
     Within,
     WithinThreshold,
     collect,
     make_space,
+    neighbours_of,
     one_by_one,
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
@@ -40,7 +44,7 @@ Floats = NDArray[np.float64]
 
 @documented(knn_shapley)
 def value_score_attack(
-    X: Points,
+    X: Points | Neighbours,
     y: Labels | None = None,
     X_val: Points | None = None,
     y_val: Labels | None = None,
@@ -49,7 +53,7 @@ def value_score_attack(
     k: int = 5,
     utility: KnnUtility = "soft",
     tau: float = -0.5,
-    metric: Distance | None = None,
+    metric: Metric | None = None,
     epsilon: float = 1.0,
     delta: float = 1e-5,
     sampling: float = 1.0,
@@ -69,7 +73,7 @@ def value_score_attack(
     Parameters
     ----------
     X, y
-        The population: features and labels, or a table.
+        The population: features and labels, or a table; or :class:`Neighbours` in the place of all data and metric.
     X_val, y_val
         The operator's (public) validation set; left out, the population's records that are not drawn, at most 200.
     scores
@@ -118,20 +122,20 @@ def value_score_attack(
     seed = _checks.integer("seed", seed, at_least=0)
     private = scores.startswith("private")
     threshold = scores.endswith("tknn_shapley")
-    metric = metric or ("cosine" if threshold else "euclidean")
-    inputs = prepare(X, y, X_val, y_val)
+    given = neighbours_of(X, y, X_val, y_val, metric=metric or (COSINE if threshold else EUCLIDEAN))
+    metric, inputs = given.metric, given.inputs
     n = len(inputs.labels)
     drawn = 2 * members + shadow
-    if n < drawn + (X_val is None):
+    if n < drawn + (inputs.points_val is None):
         raise InputError(
             f"the game needs {drawn:,} records ({members} members, as many non-members, {shadow} shadow records)"
-            f"{' and some to validate with' if X_val is None else ''}, and there are {n:,}"
+            f"{' and some to validate with' if inputs.points_val is None else ''}, and there are {n:,}"
         )
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     chosen, points = order[:drawn], as_array(inputs.points)
     points_val, codes_val = as_array(inputs.points_val), inputs.codes_val
-    if X_val is None:
+    if inputs.points_val is None:
         rest = order[drawn : drawn + 200]
         points_val, codes_val = points[rest], inputs.codes[rest]
     space = make_space(points[chosen], points_val, metric)

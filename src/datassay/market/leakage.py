@@ -160,9 +160,9 @@ def disclosure_leakage(
         own = [_rehearsed(points[rows], game, game.received[rows, None], rng) for _ in range(shadows)]
     before, after = (
         membership_attack(
-            points[rows], labels[rows], "lira", k, cast(Metric, game.parameters["metric"]), held=held, shadow_held=theirs,
-            games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows], n_jobs=n_jobs, memory=memory,
-            progress=progress,
+            points[rows], labels[rows], "lira", k, cast(Metric, game.parameters["metric"]), held=held,
+            shadow_held=theirs, games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows],
+            n_jobs=n_jobs, memory=memory, progress=progress,
         )
         for held, theirs in ((None, None), (game.centres[rows], own))
     )  # fmt: skip

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -43,8 +42,6 @@ class Cost:
     count: int = 1
     sampling: float = 1.0
     relation: Relation = "add-remove"
-
-    neighbours = property(attrgetter("relation"), doc="``relation``, by its earlier name.")
 
     def __post_init__(self) -> None:
         _checks.choice("noise", self.noise, NOISES)
@@ -96,37 +93,19 @@ def _distribution(cost: Cost, step: float) -> "PrivacyLossDistribution":
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    settings = {"value_discretization_interval": step, "sampling_prob": cost.sampling}
     if cost.noise == "gaussian":
         # Where a replaced record is sampled, the worst case moves from one side of zero to the other.
         replaced = cost.relation == "replace" and cost.sampling < 1
-        neighbouring = NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
-        one = pld.from_gaussian_mechanism(
-            cost.scale,
-            cost.sensitivity,
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            neighboring_relation=neighbouring,
-        )
-    elif cost.noise == "discrete gaussian":
-        one = pld.from_discrete_gaussian_mechanism(
-            cost.scale,
-            int(cost.sensitivity),
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            use_connect_dots=True,
-        )
+        settings["neighboring_relation"] = NeighboringRelation["REPLACE_ONE" if replaced else "ADD_OR_REMOVE_ONE"]
+        one = pld.from_gaussian_mechanism(cost.scale, cost.sensitivity, **settings)
     elif cost.noise == "laplace":
-        one = pld.from_laplace_mechanism(
-            cost.scale, cost.sensitivity, value_discretization_interval=step, sampling_prob=cost.sampling
-        )
+        one = pld.from_laplace_mechanism(cost.scale, cost.sensitivity, **settings)
+    elif cost.noise == "discrete gaussian":
+        one = pld.from_discrete_gaussian_mechanism(cost.scale, int(cost.sensitivity), use_connect_dots=True, **settings)
     else:
-        one = pld.from_discrete_laplace_mechanism(
-            1.0 / cost.scale,
-            int(cost.sensitivity),
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            use_connect_dots=True,
-        )
+        settings["use_connect_dots"] = True
+        one = pld.from_discrete_laplace_mechanism(1.0 / cost.scale, int(cost.sensitivity), **settings)
     return one.self_compose(cost.count) if cost.count > 1 else one
 
 

@@ -8,7 +8,6 @@ claim: this attacker did not refute it, that is all.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
@@ -76,8 +75,6 @@ class Audit(Result):
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
-
-    neighbours = property(attrgetter("relation"), doc="``relation``, by its earlier name.")
 
     @classmethod
     def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay._choices import AnyRelation, Relation, ReleaseKind
 from datassay.privacy.accounting import NOISES, Cost, Noise, calibrate
@@ -16,6 +15,8 @@ from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
+
+Costs = tuple[Cost, ...]
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ class Claim:
     @property
     def promise(self) -> dict[str, Any]:
         """The promise as the private functions take it."""
-        return {
-            "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation, "sampling": self.sampling,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in ("epsilon", "delta", "relation", "sampling")}
 
     def trials(self, usual: int) -> int:
         """Releases from both data sets together."""
@@ -159,42 +158,40 @@ def _histograms(claim: Claim) -> Rounds:
     return Rounds(games, costs, _sample_faults(claim), claim.relation)
 
 
+def _many_runs(claim: Claim, name: str, guess: Outputs, run: Callable[[bool], tuple[Outputs, Costs]]) -> Rounds:
+    """As many runs on either data set, of which ``run`` says what was seen."""
+    seen = {is_in: [run(is_in) for _ in range(claim.trials(4_000) // 2)] for is_in in (True, False)}
+    first, second = (np.array([view for view, _ in seen[is_in]], np.float64) for is_in in (True, False))
+    return Rounds({name: in_turns(first, second, (guess,))}, list(seen[False][-1][1]), relation=claim.relation)
+
+
 def _paper_counts(claim: Claim) -> Rounds:
     """Many runs on one record more or less, near the only validation point."""
     data = {True: ([[0.0], [0.1], [5.0]], [1, 1, 0]), False: ([[0.0], [5.0]], [1, 0])}
-    views: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
-    costs: list[Cost] = []
-    for is_in, (X, y) in data.items():
-        for _ in range(claim.trials(4_000) // 2):
-            released = private_tknn_shapley(
-                X, y, [[0.2]], [1], 1.0, "euclidean", **claim.promise, release="paper", n_classes=2, n_jobs=1
-            )
-            assert released.statistics is not None
-            views[is_in].append(released.statistics.counts[0])
-            costs = list(released.costs)
-    first, second = (np.array(views[is_in], np.float64) for is_in in (True, False))
-    games = {"one neighbour more": in_turns(first, second, (np.ones(3),))}
-    return Rounds(games, costs, _sample_faults(claim), claim.relation)
+    public: Any = {"X_val": [[0.2]], "y_val": [1], "tau": 1.0, "metric": "euclidean", "n_classes": 2, "n_jobs": 1}
+
+    def run(is_in: bool) -> tuple[Outputs, Costs]:
+        X, y = data[is_in]
+        released = private_tknn_shapley(X, y, **public, **claim.promise, release="paper")
+        assert released.statistics is not None
+        return released.statistics.counts[0].astype(np.float64), released.costs
+
+    rounds = _many_runs(claim, "one neighbour more", np.ones(3), run)
+    return replace(rounds, faults=_sample_faults(claim))
 
 
 def _knn_values(claim: Claim) -> Rounds:
     """Many runs on the pair that moves a value by all of 1/(k(k+1)): a record comes before the k-th of k matches."""
     k = claim.k
-    X = np.arange(1.0, k + 1)[:, None]
-    ahead, behind = ([[0.5]], [0]), ([[k + 1.0]], [0])
-    views: dict[bool, list[float]] = {True: [], False: []}
-    costs: list[Cost] = []
-    for is_in in (True, False):
-        extra = ahead if is_in else behind
-        more, label = extra if is_in or claim.relation == "replace" else ([], [])
-        records = np.vstack([X, np.reshape(more, (-1, 1))])
-        labels = [*([1] * k), *label]
-        for _ in range(claim.trials(4_000) // 2):
-            released = private_knn_shapley(records, labels, [[0.0]], [1], k=k, **claim.promise, n_jobs=1)
-            views[is_in].append(float(released.values[k - 1]))
-            costs = list(released.costs)
-    first, second = (np.array(views[is_in])[:, None] for is_in in (True, False))
-    return Rounds({"one value": in_turns(first, second, (-np.ones(1),))}, costs, relation=claim.relation)
+
+    def run(is_in: bool) -> tuple[Outputs, Costs]:
+        others = [] if not is_in and claim.relation == "add-remove" else [0.5 if is_in else k + 1.0]
+        records, labels = [*np.arange(1.0, k + 1), *others], [*([1] * k), *([0] * len(others))]
+        X = np.array(records)[:, None]
+        released = private_knn_shapley(X, labels, [[0.0]], [1], k=k, **claim.promise, n_jobs=1)
+        return released.values[k - 1 : k], released.costs
+
+    return _many_runs(claim, "one value", -np.ones(1), run)
 
 
 def _layered_values(claim: Claim) -> Rounds:

@@ -1,7 +1,6 @@
 """What a private release promises, in one small record that an auditor can check."""
 
 from dataclasses import asdict, dataclass
-from operator import attrgetter
 from typing import Literal, get_args
 
 from datassay import _checks
@@ -49,8 +48,6 @@ class Guarantee:
     sampling: float = 1.0
     audience: Audience = "public"
     certified: bool = True
-
-    neighbours = property(attrgetter("relation"), doc="``relation``, by its earlier name.")
 
     def __post_init__(self) -> None:
         _checks.choice("relation", self.relation, get_args(AnyRelation))

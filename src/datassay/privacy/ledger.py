@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from operator import attrgetter
 from pathlib import Path
 from typing import get_args
 
@@ -131,8 +130,6 @@ class Ledger:
     >>> 0 < ledger.remaining() < 1.0
     True
     """
-
-    neighbours = property(attrgetter("relation"), doc="``relation``, by its earlier name.")
 
     def __init__(
         self,

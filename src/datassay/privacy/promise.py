@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -59,21 +59,12 @@ class Promise:
     @property
     def settings(self) -> dict[str, Parameter]:
         """What a result says of it."""
-        return {
-            "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation, "sampling": self.sampling,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in ("epsilon", "delta", "relation", "sampling")}
 
     def least(self, noise: Noise, sensitivity: float, count: int) -> Cost:
         """The least noise that keeps it when the statistic is released ``count`` times."""
-        return calibrate(
-            noise,
-            self.epsilon,
-            self.delta,
-            sensitivity=sensitivity,
-            count=count,
-            sampling=self.sampling,
-            relation=self.relation,
-        )
+        options: Any = {"count": count, "sampling": self.sampling, "relation": self.relation}
+        return calibrate(noise, self.epsilon, self.delta, sensitivity=sensitivity, **options)
 
     def kept(self, release: "PlannedRelease") -> Guarantee:
         """The guarantee that this release gives."""

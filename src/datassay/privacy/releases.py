@@ -161,8 +161,6 @@ def private_tknn_shapley(
         Distance within which a record is a neighbour; public, and not to be chosen by the private data.
     metric
         ``"euclidean"``, ``"cosine"`` (minus the similarity) or ``"manhattan"``.
-    weights
-        A weight for each validation point, or ``"balanced"`` (see :func:`balance_weights`); public.
     epsilon, delta
         What is promised: (ε, δ)-differential privacy.
     relation
