@@ -10,19 +10,14 @@ from datassay._run import described
 
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
-UNTYPED = { "beta_shapley",
-    "data_banzhaf", "data_oob", "data_shapley", "disclosure_game", "disclosure_leakage", "group_sizes",
-    "layered_shapley", "leave_one_out", "measured_bins",
-    "price",
+UNTYPED = {
+    "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins", "price",
     "read_distinct", "read_table", "report",
     "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
-
 }  # fmt: skip
-UNTOLD = { "beta_shapley", "census", "data_banzhaf", "data_oob", "data_shapley", "fit_encoder", "group_sizes",
-    "layered_design", "layered_shapley", "leave_one_out", "load_dataset", "load_design", "measured_bins",
-
-    "read_distinct",
-    "report", "search_equilibrium", "search_prices", "voters",
+UNTOLD = {
+    "census", "fit_encoder", "group_sizes", "layered_design", "load_dataset", "load_design", "measured_bins",
+    "read_distinct", "report", "search_equilibrium", "search_prices", "voters",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._checkpoint import digest
@@ -21,14 +21,16 @@ from datassay._run import Run, documented
 from datassay._tensors import as_array
 from datassay._work import Bar
 from datassay.attacks.result import Attack
-from datassay.data import ArrayLike, Ids, Labels, Points
 from datassay.neighbors import (
     EUCLIDEAN,
     DeviceSpace,
     FeatureSpace,
+    Ids,
+    Labels,
     MatrixSpace,
     NearestRanking,
     Neighbours,
+    Points,
     Ranked,
     as_floats,
     collect,

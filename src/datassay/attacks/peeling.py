@@ -16,8 +16,7 @@ from datassay._version import __version__
 from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
-from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, Neighbours, neighbours_of
+from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
 from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 

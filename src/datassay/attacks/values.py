@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility, Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import Blocks, documented
+from datassay._run import Blocks, Schedule, documented
 from datassay._tensors import as_array
 from datassay.attacks.result import Attack
-from datassay.data import Labels, Points
 from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
     AnySpace,
+    Labels,
     NearestDistances,
     NeighbourGraph,
     Neighbours,
-    Schedule,
+    Points,
     Within,
     WithinThreshold,
     collect,

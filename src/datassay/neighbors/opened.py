@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
+from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
+from datassay.data import Labels as Labels
+from datassay.data import Points as Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
@@ -30,7 +33,6 @@ from datassay.neighbors.views import (
     NearestDistances,
     NearestRanking,
     Ranked,
-    Schedule,
     Scratch,
     View,
     Within,

@@ -21,7 +21,7 @@ from datassay import _checks
 from datassay._choices import Metric, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay._renamed import renamed
-from datassay._run import Blocks, documented
+from datassay._run import Blocks, Schedule, documented
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.data import Ids, Labels, Points
@@ -31,7 +31,6 @@ from datassay.neighbors import (
     FullRanking,
     Neighbours,
     Ranked,
-    Schedule,
     Within,
     WithinThreshold,
     collect,
