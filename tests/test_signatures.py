@@ -11,13 +11,15 @@ from datassay._run import described
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
 UNTYPED = {
-    "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins", "price",
-    "read_distinct", "read_table", "report",
+    "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins",
+    "price",
+    "report",
     "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
 }  # fmt: skip
 UNTOLD = {
-    "census", "fit_encoder", "group_sizes", "layered_design", "load_dataset", "load_design", "measured_bins",
-    "read_distinct", "report", "search_equilibrium", "search_prices", "voters",
+    "group_sizes",
+    "layered_design", "load_design", "measured_bins",
+    "report", "search_equilibrium", "search_prices",
 }  # fmt: skip
 
 
