@@ -10,17 +10,16 @@ from datassay._run import described
 
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
-UNTYPED = { "audit", "compare_releases", "disclosure_game", "disclosure_leakage", "membership_attack",
-    "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
+UNTYPED = {
+    "disclosure_game", "disclosure_leakage",
+    "price",
     "report",
     "search_equilibrium", "search_prices",
-    "value_score_attack",
 }  # fmt: skip
-UNTOLD = { "audit", "compare_releases",
+UNTOLD = {
+
     "layered_design", "load_design",
-    "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
-    "private_layered_shapley", "private_tknn_shapley",
-    "report", "search_equilibrium", "search_prices", "value_score_attack",
+    "report", "search_equilibrium", "search_prices",
 }  # fmt: skip
 
 
