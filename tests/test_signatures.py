@@ -11,14 +11,14 @@ from datassay._run import described
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
 UNTYPED = {
-    "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins",
+    "disclosure_game", "disclosure_leakage",
     "price",
     "report",
-    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
+    "search_equilibrium", "search_prices",
 }  # fmt: skip
 UNTOLD = {
-    "group_sizes",
-    "layered_design", "load_design", "measured_bins",
+
+    "layered_design", "load_design",
     "report", "search_equilibrium", "search_prices",
 }  # fmt: skip
 
