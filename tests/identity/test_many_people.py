@@ -31,7 +31,9 @@ def table_of(n=400, levels=(2, 3, 4, 30, 5), seed=0):
 @given(st.integers(1, 60), st.integers(0, 10_000))
 def test_crowds_are_the_groups_that_pandas_finds(n, seed):
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"age": rng.integers(0, 40, n), "job": rng.choice(list("abc"), n), "sex": rng.choice(["f"], n)})
+    frame = pd.DataFrame(
+        {"age": rng.integers(0, 40, n), "job": rng.choice(list("abc"), n), "sex": rng.choice(["f"], n)}
+    )
     frame.loc[rng.random(n) < 0.2, "job"] = None
     crowds = count_crowds(da.read_table(frame), list(frame.columns), {"age": 10})
     coarse = frame.assign(age=frame.age // 10, job=frame.job.fillna("(missing)"))
