@@ -10,17 +10,17 @@ from datassay._run import described
 
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
-UNTYPED = { "audit", "compare_releases", "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins", "membership_attack",
-    "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
+UNTYPED = { "audit", "compare_releases", "group_sizes", "measured_bins", "membership_attack",
+    "onion", "plan_private_layered", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
     "read_distinct", "read_table", "report",
-    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
+    "suggest_coarsening", "uniqueness_shapley",
     "value_score_attack",
 }  # fmt: skip
 UNTOLD = { "audit", "census", "compare_releases", "fit_encoder", "group_sizes",
     "layered_design", "load_dataset", "load_design", "measured_bins",
     "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
     "private_layered_shapley", "private_tknn_shapley", "read_distinct",
-    "report", "search_equilibrium", "search_prices", "value_score_attack", "voters",
+    "report", "value_score_attack", "voters",
 }  # fmt: skip
 
 
