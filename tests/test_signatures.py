@@ -12,7 +12,7 @@ FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da,
 # To be written still: these say «object», or leave a parameter out.
 UNTYPED = { "audit", "compare_releases", "group_sizes", "measured_bins", "membership_attack",
     "onion", "plan_private_layered", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
-    "read_distinct", "read_table", "report",
+    "read_distinct", "read_table",
     "suggest_coarsening", "uniqueness_shapley",
     "value_score_attack",
 }  # fmt: skip
@@ -20,7 +20,7 @@ UNTOLD = { "audit", "census", "compare_releases", "fit_encoder", "group_sizes",
     "layered_design", "load_dataset", "load_design", "measured_bins",
     "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
     "private_layered_shapley", "private_tknn_shapley", "read_distinct",
-    "report", "value_score_attack", "voters",
+    "value_score_attack", "voters",
 }  # fmt: skip
 
 

@@ -46,8 +46,8 @@ def found(job: Job) -> Section:
     table = job.table
     bins: dict[str, float] = measured_bins(table, names)
     bits = uniqueness_shapley(
-        table, names, coarsen=bins, tolerance=None if len(names) <= 20 else 0.05, seed=job.seed, n_jobs=job.n_jobs,
-        progress=job.stages.part("uniqueness", 0.5),
+        table, names, coarsen=bins, tolerance=None if len(names) <= 20 else 0.05, seed=job.seed,
+        n_jobs=job.run["n_jobs"], progress=job.stages.part("uniqueness", 0.5),
     )  # fmt: skip
     groups = bits.groups()
     job.records["bits"] = bits.totals
@@ -158,8 +158,8 @@ def _listed(names: list[str], most: int = 12) -> str:
 
 
 def _listed_bins(bins: dict[str, float]) -> str:
-    told = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
-    return _listed(told) + (" and so on" if len(bins) > 6 else "")
+    steps = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
+    return _listed(steps) + (" and so on" if len(bins) > 6 else "")
 
 
 def _direct(table: Table) -> list[Block]:
@@ -281,7 +281,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     """The risk that people are found in the table as it is, who is most at risk, and what gives them away."""
     sample = job.sample
     attributes = len(sample.features) + (sample.label is not None) if job.attacked is None else len(job.attacked)
-    how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.n_jobs}
+    how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.run["n_jobs"]}
     if attributes < 2 or len(sample) < 20:
         return []
     searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)

@@ -94,7 +94,7 @@ def releases(job: Job) -> Section:
         facts |= {"risk_recommended": float(risk[at]), "utility_kept": kept}
         finding, advice = _picked(compared, at, what, kept)
         cards: tuple[Card, ...] = (
-            Card("pick", Number(compared.names[at], STRATEGIES), _told(compared.names[at])),
+            Card("pick", Number(compared.names[at], STRATEGIES), _in_words(compared.names[at])),
             Card("mean risk of being found", Number(f"{risk[at]:.2f}", RISK), f"as it is: {risk[0]:.2f}"),
             Card(f"{what} kept", Number(percent(min(kept, 1.0)), UTILITY)),
         )
@@ -130,7 +130,7 @@ def releases(job: Job) -> Section:
 def _picked(compared: _Compared, at: int, what: str, kept: float) -> tuple[Text, Text]:
     name, risk = compared.names[at], compared.risk.mean(axis=0)
     finding = (
-        f"With {_told(name)} ({name}) the mean risk of being found falls by "
+        f"With {_in_words(name)} ({name}) the mean risk of being found falls by "
         f"", Number(percent(1 - risk[at] / risk[0]), RISK),
         ", and ", Number(percent(min(kept, 1.0)), UTILITY), f" of the {what} is kept.",
     )  # fmt: skip
@@ -189,7 +189,7 @@ def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
     found = [
         compare_releases(
             job.sample, strategies=strategies, k=job.k, seed=job.seed + split, columns=job.attacked, people=people,
-            n_jobs=job.n_jobs, progress=job.stages.part("releases", 1 / SPLITS),
+            n_jobs=job.run["n_jobs"], progress=job.stages.part("releases", 1 / SPLITS),
         )
         for split in range(SPLITS)
     ]  # fmt: skip
@@ -216,7 +216,7 @@ def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
         risks.append(
             reidentification_risk(
                 table, made, columns=job.attacked, people=None if people == len(table) else people, seed=job.seed,
-                n_jobs=job.n_jobs,
+                n_jobs=job.run["n_jobs"],
             ).values
         )  # fmt: skip
         alike.append(fidelity(table, made))
@@ -229,7 +229,7 @@ def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
     )  # fmt: skip
 
 
-def _told(name: str) -> str:
+def _in_words(name: str) -> str:
     """A strategy in words."""
     kind, _, size = name.partition("=")
     if kind == "k":
@@ -293,7 +293,7 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         numbers = [risk[i], compared.highest.max(axis=0)[i], compared.alike.mean(axis=0)[i]]
         numbers += [] if compared.mcc is None else [compared.mcc.mean(axis=0)[i]]
         mark = "pick" if i == at else "yes" if front[i] else ""
-        rows.append((name, _told(name), *(f"{one:.3f}" for one in numbers), mark))
+        rows.append((name, _in_words(name), *(f"{one:.3f}" for one in numbers), mark))
     between: list[Kind] = ["number" for _ in columns[3:]]
     kinds: tuple[Kind, ...] = ("text", "text", *between, "text")
     if compared.by_prediction:

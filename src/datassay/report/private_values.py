@@ -25,7 +25,7 @@ WEAK = 5.0  # ε from which next to nothing is promised
 MOST_VALIDATION = 200  # every validation point needs noise of its own: more of them, more noise
 
 
-def told(job: Job) -> Section:
+def private_values(job: Job) -> Section:
     """The section about private values."""
     if job.sample.label is None:
         raise InputError("the table has no label: name the column to predict with --label")
@@ -41,7 +41,7 @@ def told(job: Job) -> Section:
         private, public = job.sample, job.validation
     if len(public) > MOST_VALIDATION:
         public = public.select(np.sort(np.random.default_rng(job.seed).permutation(len(public))[:MOST_VALIDATION]))
-    tau = float(da.tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
+    tau = float(da.tune_tau(public, n_jobs=job.run["n_jobs"]).best)  # of the public records alone
     classes = len({str(one) for one in (*job.sample.labels.tolist(), *public.labels.tolist())})
     openly = da.tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
     budgets = sorted({job.epsilon, *(one for one in TRIED if one > job.epsilon or not job.quick)})
@@ -56,7 +56,7 @@ def told(job: Job) -> Section:
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
     draws = DRAWS_QUICKLY if job.quick else DRAWS
-    near = da.Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
+    near = da.Neighbours(private, public, metric="cosine", memory=job.run["memory"], fitted_on="validation")
     for at, epsilon in enumerate(budgets):
         agreed, detected = [], []
         for _ in range(draws):
