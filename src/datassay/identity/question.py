@@ -157,7 +157,7 @@ def must_be_among(names: Iterable[str], attributes: Sequence[str], what: str = "
 
 
 def _bring(
-    source: object,
+    source: Any,
     columns: Sequence[str] | None,
     coarsen: Mapping[str, Coarsening],
     weights: object,
@@ -182,7 +182,7 @@ def _bring(
         present = column_names(source) if wanted is None else wanted
     else:
         name, how = "the data frame", "partition by partition"
-        present = list(source.columns) if wanted is None else wanted  # type: ignore[attr-defined]
+        present = list(source.columns) if wanted is None else wanted
     if weights is not None and weight is None:
         raise UsageError(f"{name} is counted {how}; name the column of the weights")
     count = COUNT
