@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from datassay.data import Table
-    from datassay.neighbors import Neighbours
     from datassay.results import Values
     from datassay.value import Estimate, Tuning
 
@@ -423,7 +422,7 @@ def _run(
         raise UsageError(f"{method} values records for themselves: leave out --validation and --split")
     metric: Distance = given["metric"] or ("cosine" if method == "tknn-shapley" else "euclidean")
     arguments: dict[str, Any] = dict(run)
-    data: Table | Neighbours = train
+    data: Table | da.Neighbours = train
     is_tuned = given["tau"] in (None, "auto") if method == "tknn-shapley" else given["k"] == "auto"
     if is_tuned and given["device"] is None:  # tuning and the method look at the same neighbours
         data = da.Neighbours(train, held_out, metric=metric, memory=run["memory"])
