@@ -12,6 +12,7 @@ Metric = Literal[Distance, "precomputed"]
 TextColumns = Literal["refuse", "categorical", "ignore"]
 Missing = Literal["impute", "error"]
 Scaling = Literal["standard", "minmax", "none"]
+RecordScaling = Literal["none", "standard"]  # of records that are read in blocks
 
 # How records are valued.
 KnnUtility = Literal["soft", "fraction"]

@@ -18,7 +18,8 @@ from typer.core import TyperGroup
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli.options import complain
+from datassay.cli.ending import complain
+from datassay.cli.options import Command
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
 BROKEN_PIPE: Final = 141  # what the shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE
@@ -71,7 +72,7 @@ class _Commands(Mapping[str, Any]):
         if hasattr(module, "app"):
             alone.add_typer(module.app, name=name)
         else:
-            alone.command(name)(getattr(module, own))
+            alone.command(name, cls=Command)(getattr(module, own))
         whole: Any = typer.main.get_command(alone)
         command = whole.commands[name]
         for part in (command, *getattr(command, "commands", {}).values()):

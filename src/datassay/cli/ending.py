@@ -1,0 +1,210 @@
+"""How every command begins and ends, so that ``--json``, ``--fail-if`` and ``--quiet`` mean the same everywhere.
+
+A command returns its :class:`Outcome`; :func:`command` reads the conditions before any work and says what came out.
+"""
+
+import inspect
+import json
+import math
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from datassay._errors import UsageError
+from datassay._pace import Pace
+from datassay._version import __version__
+from datassay.cli.options import Options, groups_of, option
+
+if TYPE_CHECKING:
+    from datassay._work import Progress
+    from datassay.results import Fact
+
+
+@dataclass(frozen=True)
+class Ending(Options):
+    """What a command says, and what is to be a failure."""
+
+    quiet: bool = option("No progress and no summary.", "--quiet", "-q")
+    as_json: bool = option("Print one JSON object (facts, notes, files written) in place of the summary.", "--json")
+    fail_if: list[str] | None = option(
+        'Exit with status 1 if a fact of --json is so: NAME OP NUMBER, such as "records < 100". May be repeated.',
+        metavar="CONDITION",
+    )
+
+    @property
+    def progress(self) -> "Progress":
+        """A bar where somebody is there to look at it, lines in a file or a pipe, nothing if that is wanted."""
+        return None if self.quiet else sys.stderr.isatty() or Pace()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a command.
+
+    ``said`` are texts for a person. A note that one of them holds already is not repeated; in JSON all are listed.
+    """
+
+    facts: "Mapping[str, Fact]"
+    said: Sequence[str]
+    notes: Sequence[str] = ()
+    written: Sequence[Path | None] = ()
+    ended: BaseException | None = None  # raised when all was said
+
+
+def command(name: str) -> Callable[[Callable[..., Outcome]], Callable[..., None]]:
+    """Make a function a command: its groups of options are taken apart for typer, and its outcome is said."""
+
+    def make(function: Callable[..., Outcome]) -> Callable[..., None]:
+        groups, single = groups_of(function)
+
+        @wraps(function)
+        def run(**options: Any) -> None:
+            conditions = check_conditions(options["fail_if"])
+            for at, group in groups.items():
+                options[at] = group(**{field.name: options.pop(field.name) for field in fields(group)})  # type: ignore[arg-type]
+            outcome = function(**options)
+            try:
+                conclude(name, outcome, options["ending"], conditions)
+            finally:
+                if outcome.ended is not None:
+                    raise outcome.ended
+
+        run.__signature__ = inspect.Signature(single)  # type: ignore[attr-defined]
+        run.__annotations__ = {option.name: option.annotation for option in single}
+        return run
+
+    return make
+
+
+_COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+# A name may hold anything, operators too: what counts is the last operator, which a number must follow. One that is the
+# end of something else (>>, =<, <>) is none.
+_CONDITION: Final = re.compile(rf"(.*\S)\s*(?<![<>=!])({'|'.join(_COMPARISONS)})\s*([^\s<>=!]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must not be so: the fact of this name compared with a number."""
+
+    text: str
+    name: str
+    comparison: str
+    number: float
+
+    def holds(self, found: float) -> bool:
+        """Whether it is so of this number."""
+        return _COMPARISONS[self.comparison](found, self.number)
+
+
+def check_conditions(fail_if: list[str] | None) -> list[Condition]:
+    """The conditions of ``--fail-if``; one that cannot be read is refused, before any work."""
+    found = []
+    for given in fail_if or []:
+        text = given.strip()
+        parts = _CONDITION.fullmatch(text)
+        try:
+            number = float(parts[3]) if parts else math.nan
+        except ValueError:
+            number = math.nan
+        if parts is None or not math.isfinite(number):
+            raise UsageError(
+                f"--fail-if takes NAME OP NUMBER with an OP of >, >=, <, <=, == and !=, such as 'records < 100'; got "
+                f"{given!r}"
+            )
+        found.append(Condition(text, parts[1], parts[2], number))
+    return found
+
+
+def conclude(command: str, outcome: Outcome, ending: Ending, conditions: Sequence[Condition]) -> None:
+    """Say what came out, in words or as JSON, and end with status 1 if a condition of ``--fail-if`` holds."""
+    from datassay._checks import visible
+    from datassay.results import as_facts
+
+    plain, notes = as_facts(outcome.facts), list(dict.fromkeys(outcome.notes))
+    files = [str(path) for path in outcome.written if path is not None]
+    if ending.as_json:
+        shown = {"command": command, "version": __version__, "facts": plain, "notes": notes, "written": files}
+        text = json.dumps(shown, ensure_ascii=False, allow_nan=False, indent=1)
+        # Bytes, so that it is UTF-8 whatever the terminal's encoding is. A file name that is no text is escaped.
+        typer.echo(text.encode("utf-8", "backslashreplace"))
+    elif not ending.quiet:
+        new = [f"Note: {note}" for note in notes if not any(f"Note: {note}" in text for text in outcome.said)]
+        for text in (*outcome.said, *new, *(f"Written: {file}" for file in files)):
+            typer.echo(visible(text))
+    _judge(plain, conditions)
+
+
+def _judge(facts: "Mapping[str, Fact]", conditions: Sequence[Condition]) -> None:
+    """Say which conditions hold, and end with status 1 if any does; a name that is no fact is a mistake of the call."""
+    from datassay import _checks
+
+    known = {name.strip(): fact for name, fact in facts.items()}
+    for condition in conditions:
+        if condition.name not in known:
+            close = _checks.closest(condition.name, known)
+            hint = f"did you mean {close!r}? There" if close else "there"
+            raise UsageError(
+                f"--fail-if {condition.text!r}: there is no fact {condition.name!r} here; {hint} are "
+                f"{_checks.listed(known, 60)}"
+            )
+        if isinstance(known[condition.name], str):
+            raise UsageError(
+                f"--fail-if {condition.text!r}: {condition.name} is {known[condition.name]!r}, which is no number"
+            )
+    failed = False
+    for condition in conditions:
+        fact = known[condition.name]
+        assert not isinstance(fact, str)
+        if fact is None:
+            complain(f"--fail-if {condition.text!r}: {condition.name} is not known, so it cannot be ruled out")
+        elif condition.holds(fact):
+            complain(f"--fail-if {condition.text!r} holds: {condition.name} is {str(fact).lower()}")
+        else:
+            continue
+        failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def complain(message: str) -> None:
+    """One line on standard error, red where that is wanted."""
+    from datassay._checks import visible
+
+    # typer leaves NO_COLOR (https://no-color.org) to whoever calls it.
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    line = visible(" ".join(f"datassay: {message}".split()))
+    typer.echo(typer.style(line, fg="red") if coloured else line, err=True)
+
+
+def listing(*headings: str, rows: Sequence[Sequence[str]]) -> str:
+    """A table with these headings, as plain text."""
+    from rich.table import Table
+
+    table = Table(*headings, box=None)
+    for row in rows:
+        table.add_row(*row)
+    return as_text(table)
+
+
+def as_text(*shown: object) -> str:
+    """Tables of rich as plain text: as wide as the terminal, or, where it goes to a file or a pipe, as they are."""
+    import io
+
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 10_000
+    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False)
+    for part in shown:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
