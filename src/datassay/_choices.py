@@ -20,6 +20,9 @@ Variant = Literal["signed", "removal", "addition"]
 Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
 Bound = Literal["hoeffding", "bernstein"]
 
+# How records are made faulty, to see whether they are found.
+NoiseScale = Literal["norm", "mean-abs"]
+
 # What a private release promises, and how.
 Neighbours = Literal["add-remove", "replace"]
 Relation = Literal[Neighbours, "replace-features"]

@@ -12,11 +12,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, get_args, get_origin
 
+from typing_extensions import TypeAliasType
+
 from datassay._work import Progress
 
 if TYPE_CHECKING:
     import torch
-    from distributed import Client
+    from distributed import Client as DaskClient
+
+Client = TypeAliasType("Client", "DaskClient")
+Device = TypeAliasType("Device", "str | torch.device")
 
 
 class Bytes(int):
@@ -75,9 +80,9 @@ class Run(Blocks, total=False):
         ``memory`` is then what is free on the card.
     """
 
-    client: "Client | None"
+    client: Client | None
     checkpoint: str | os.PathLike[str] | None
-    device: "str | torch.device | None"
+    device: Device | None
 
 
 class Fits(Threads, total=False):
@@ -95,7 +100,7 @@ class Fits(Threads, total=False):
         A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
     """
 
-    client: "Client | None"
+    client: Client | None
     checkpoint: str | os.PathLike[str] | None
     cache: str | os.PathLike[str] | None
 

@@ -1558,3 +1558,21 @@ def test_a_warm_start_within_a_pipeline_is_left_out():
     model = make_pipeline(StandardScaler(), SGDClassifier(warm_start=True, max_iter=5, tol=None))
     one, two = (da.data_banzhaf(model, X, y, X_val, y_val, n_jobs=jobs).values for jobs in (1, 2))
     assert (one == two).all()
+
+
+def test_orders_end_where_what_follows_weighs_next_to_nothing():
+    """The chance of each size is that of a beta-binomial distribution, written here by the beta function."""
+    from scipy.special import betaln, gammaln
+
+    n, alpha, beta = 200, 16.0, 1.0
+    k = np.arange(n)
+    chance = np.exp(
+        gammaln(n) - gammaln(k + 1) - gammaln(n - k) + betaln(k + beta, n - 1 - k + alpha) - betaln(beta, alpha)
+    )
+    kept = int(sum(chance[size:].sum() > 1e-12 for size in range(n)))
+    assert 20 < kept < n
+    X, y = np.arange(float(n))[:, None], np.arange(n) % 2
+    with pytest.raises(da.UsageError, match=f"of 200 players, {2 * kept} coalitions"):
+        da.beta_shapley(
+            DecisionTreeClassifier(), X, y, X, y, alpha=alpha, beta=beta, sampling="plain", max_coalitions=3, n_jobs=1
+        )

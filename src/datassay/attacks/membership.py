@@ -18,7 +18,7 @@ from datassay import _checks
 from datassay._checkpoint import digest
 from datassay._choices import AttackName
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Client
 from datassay._tensors import as_array
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
@@ -99,7 +99,7 @@ def membership_attack(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
-    client: object | None = None,
+    client: Client | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     device: object | None = None,
 ) -> Attack:

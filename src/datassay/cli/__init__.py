@@ -201,6 +201,7 @@ def main() -> None:
 def _noticing_interrupts() -> Iterator[list[int]]:
     """Remember that ^C was pressed, whatever becomes of the KeyboardInterrupt that it raises."""
     seen: list[int] = []
+    sent: list[threading.Timer] = []
 
     def notice(number: int, frame: FrameType | None) -> None:
         seen.append(number)
@@ -219,12 +220,15 @@ def _noticing_interrupts() -> Iterator[list[int]]:
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
         timer.daemon = True
         timer.start()
+        sent.append(timer)
 
     signal.signal(signal.SIGINT, notice)
     sys.unraisablehook = again
     try:
         yield seen
     finally:
+        for timer in sent:
+            timer.cancel()  # what is noticed need not be sent to a program that ends
         sys.unraisablehook = sys.__unraisablehook__
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

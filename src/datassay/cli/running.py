@@ -61,7 +61,7 @@ class Cluster(Threads):
             return
         import joblib
 
-        from datassay._elsewhere import connect
+        from datassay._cluster import connect
 
         with connect(self.dask) as client, joblib.parallel_config(backend="dask", client=client):
             yield

@@ -16,8 +16,9 @@ from .files import is_many as is_many
 from .files import would_be_read as would_be_read
 from .inputs import FittedOn as FittedOn
 from .inputs import Inputs as Inputs
-from .inputs import as_labels as as_labels
 from .inputs import prepare as prepare
+from .inputs import prepare_records as prepare_records
+from .labels import as_labels as as_labels
 from .partitions import is_dask as is_dask
 from .reading import as_ids as as_ids
 from .reading import as_table as as_table
@@ -30,7 +31,6 @@ from .reading import read_table as read_table
 from .records import ACCEPTED as ACCEPTED
 from .records import Records as Records
 from .records import open_records as open_records
-from .records import prepare_records as prepare_records
 from .records import read_ahead as read_ahead
 from .simulate import census as census
 from .simulate import truth as truth

@@ -7,21 +7,31 @@ random order and its band.
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Bar, Progress
-from datassay.data import Inputs
+from datassay._work import Bar
+from datassay.data import Inputs, Labels, Points
 from datassay.evaluate.figures import draw_curve
-from datassay.neighbors import EUCLIDEAN, FullRanking, Neighbours, Ranked, Run, as_floats, neighbours_of
+from datassay.neighbors import (
+    EUCLIDEAN,
+    FullRanking,
+    NeighbourGraph,
+    Neighbours,
+    Ranked,
+    Schedule,
+    as_floats,
+    neighbours_of,
+)
 from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
-from datassay.value import Estimator, model_name
+from datassay.value import Estimator, knn_shapley, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,31 +121,49 @@ class Curve(Result):
         return ax
 
 
+@documented(knn_shapley)
 def removal_curve(
     values: Values | ArrayLike,
-    X: object,
-    y: object = None,
-    X_test: object | None = None,
-    y_test: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_test: Points | NeighbourGraph | None = None,
+    y_test: Labels | None = None,
     *,
     k: int = 5,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "lowest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Curve:
-    """Remove records in the order of their value and score the classifier each time.
+    """Scores of a classifier as records are removed in the order of their value.
 
-    By default the least valuable go first; a good value keeps the score up longer than random removal, and
-    ``first="highest"`` brings it down sooner. The classifier is k-NN, scored for all steps from one ranking, or
-    ``model``, any classifier with ``fit`` and ``predict``. ``fractions`` are shares of the records removed (0 to
-    0.95 in steps of 0.05). Give a test set that played no part in the values.
+    A good value keeps the score up longer than random removal, or brings it down sooner where the highest go first. For
+    k-NN the scores of all steps come from one ranking.
 
+    Parameters
+    ----------
+    values
+        The values of the records; joined by id if they have ids, or else in the order of X.
+    X, y
+        Training features and labels, as in :func:`datassay.knn_shapley`.
+    X_test, y_test
+        A test set that played no part in the values.
+    k
+        Number of neighbours of the classifier.
+    model
+        Any classifier with ``fit`` and ``predict`` in place of k-NN.
+    first
+        Which records go first.
+    fractions
+        Shares of the records removed, 0 to 0.95 in steps of 0.05 if left out.
+    n_random, seed
+        How many random orders make up the band, and the seed they are drawn with.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> train, validation, test = da.census(600, seed=1).split(0.5, 0.25, 0.25)
     >>> values = da.knn_shapley(train, X_val=validation)
@@ -144,33 +172,40 @@ def removal_curve(
     ['accuracy', 'class_ratio', 'macro_f1', 'mcc']
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
-    return _curve("removal", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+    near = _opened(X, y, X_test, y_test, metric)
+    return _curve("removal", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
+@documented(removal_curve, knn_shapley)
 def addition_curve(
     values: Values | ArrayLike,
-    X: object,
-    y: object = None,
-    X_test: object | None = None,
-    y_test: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_test: Points | NeighbourGraph | None = None,
+    y_test: Labels | None = None,
     *,
     k: int = 5,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "highest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Curve:
-    """Start with nothing, add records in the order of their value, and score the classifier each time.
+    """Scores of a classifier as records are added to nothing in the order of their value.
 
-    By default the most valuable come first; a good value reaches a given score with fewer records than a random
-    order. ``fractions`` are shares of the records present (0.05 to 1). Other parameters as in :func:`removal_curve`.
+    By default the most valuable come first; a good value reaches a given score with fewer records than a random order.
 
+    Parameters
+    ----------
+    first
+        Which records come first.
+    fractions
+        Shares of the records present, 0.05 to 1 in steps of 0.05 if left out.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> train, validation, test = da.census(600, seed=1).split(0.5, 0.25, 0.25)
     >>> values = da.knn_shapley(train, X_val=validation)
@@ -179,44 +214,48 @@ def addition_curve(
     [0.05, 1.0]
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
-    return _curve("addition", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+    near = _opened(X, y, X_test, y_test, metric)
+    return _curve("addition", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Which classifier is scored on which records."""
+
+    k: int
+    model: Estimator | None
+    first: str
+    fractions: Sequence[float] | NDArray[np.float64]
+    n_random: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, least in (("k", 1), ("n_random", 1), ("seed", 0)):
+            object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
+        _checks.choice("first", self.first, ("lowest", "highest"))
+
+
+def _opened(X: object, y: object, X_test: object, y_test: object, metric: str) -> Neighbours:
+    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
+        raise UsageError("X_test must be given: a test set that played no part in the values")
+    return neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
 
 
 def _curve(
-    kind: Literal["removal", "addition"],
-    values: Values | ArrayLike,
-    X: object,
-    y: object,
-    X_test: object | None,
-    y_test: object | None,
-    k: int,
-    metric: str,
-    model: Estimator | None,
-    first: str,
-    fractions: Sequence[float] | NDArray[np.float64],
-    n_random: int,
-    seed: int,
-    run: Run,
+    kind: Literal["removal", "addition"], values: Values | ArrayLike, near: Neighbours, asked: _Asked, run: Schedule
 ) -> Curve:
-    k = _checks.integer("k", k, at_least=1)
-    n_random = _checks.integer("n_random", n_random, at_least=1)
-    rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
-    _checks.choice("first", first, ("lowest", "highest"))
-    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
-        raise UsageError("X_test must be given: a test set that played no part in the values")
-    near = neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
+    k, model, rng = asked.k, asked.model, np.random.default_rng(asked.seed)
     inputs = near.inputs
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
-    shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in fractions])
+    shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in asked.fractions])
     counts = np.round(shares * n).astype(int)
     present = n - counts if kind == "removal" else counts
     if len(shares) == 0 or present.min() < 1:
         raise UsageError(f"fractions must leave at least one of the {n} records present at every step")
 
-    order = np.argsort(scores if first == "lowest" else -scores, kind="stable")
-    orders = np.stack([order, *(rng.permutation(n) for _ in range(n_random))])
+    order = np.argsort(scores if asked.first == "lowest" else -scores, kind="stable")
+    orders = np.stack([order, *(rng.permutation(n) for _ in range(asked.n_random))])
     # Step at which a record, by its place in the order, is reached: the first whose count exceeds the place.
     reached = np.empty(orders.shape, np.int64)
     np.put_along_axis(reached, orders, np.searchsorted(counts, np.arange(n), side="right")[None, :], axis=1)
@@ -251,7 +290,7 @@ def _curve(
         over_random(lambda s: s.mean(axis=0)),
         over_random(lambda s: np.quantile(s, 0.05, axis=0)),
         over_random(lambda s: np.quantile(s, 0.95, axis=0)),
-        {"first": first, **how, "n_random": n_random, "seed": seed},
+        {"first": asked.first, **how, "n_random": asked.n_random, "seed": asked.seed},
         inputs.notes,
     )
 
@@ -280,7 +319,7 @@ def _knn_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     codes, classes = near.inputs.codes, len(near.inputs.classes)
 
@@ -301,7 +340,7 @@ def _model_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     model: Estimator,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
     for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):

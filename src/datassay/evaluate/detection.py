@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import NoiseScale
 from datassay._errors import InputError
 from datassay._version import __version__
 from datassay.data import as_labels
@@ -61,8 +63,17 @@ class Detection(Result):
 
 
 def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
-    """Score values as a detector of known errors, the lowest value being the most suspicious.
+    """How well low values find known errors, the lowest value being the most suspicious.
 
+    Parameters
+    ----------
+    values
+        The values of the records.
+    is_error
+        True for each record that is known to be faulty.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> da.detect_errors([0.3, -0.2, 0.1, 0.2], [False, True, False, False])
     Detection(auroc=1.0, precision=1.0, n_errors=1, n_records=4)
@@ -101,8 +112,19 @@ def _chosen(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def corrupt_labels(y: ArrayLike, rate: float = 0.1, seed: int = 0) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Flip a share of the labels, each to another class at random; returns (labels, where they were flipped).
+    """Labels of which a share was flipped, each to another class at random, and where.
 
+    Parameters
+    ----------
+    y
+        The labels.
+    rate
+        Share of the records whose label is flipped.
+    seed
+        Seed of the draws.
+
+    Examples
+    --------
     >>> labels, wrong = corrupt_labels(["a", "b", "a", "b"], rate=0.5, seed=1)
     >>> int(wrong.sum()), bool((labels != ["a", "b", "a", "b"])[wrong].all())
     (2, True)
@@ -118,20 +140,31 @@ def corrupt_labels(y: ArrayLike, rate: float = 0.1, seed: int = 0) -> tuple[NDAr
 
 
 def corrupt_features(
-    X: ArrayLike, rate: float = 0.1, seed: int = 0, scale: str = "norm"
+    X: ArrayLike, rate: float = 0.1, seed: int = 0, scale: NoiseScale = "norm"
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Add strong Gaussian noise to a share of the records; returns (features, where noise was added).
+    """Features with strong Gaussian noise added to a share of the records, and where.
 
-    The deviation of the noise in each column is the column's L2 norm (``scale="norm"``, as in the published
-    experiments; Mathematics §10), or its mean absolute value (``"mean-abs"``, as their text says).
+    Parameters
+    ----------
+    X
+        The features.
+    rate
+        Share of the records that noise is added to.
+    seed
+        Seed of the draws.
+    scale
+        The deviation of the noise in each column: the column's L2 norm (``"norm"``, as in the published experiments;
+        Mathematics §10), or its mean absolute value (``"mean-abs"``, as their text says).
 
+    Examples
+    --------
     >>> X, wrong = corrupt_features([[1.0], [2.0], [3.0], [4.0]], rate=0.25)
     >>> int((X[:, 0] != [1, 2, 3, 4]).sum()), int(wrong.sum())
     (1, 1)
     """
     from datassay.neighbors import as_floats
 
-    _checks.choice("scale", scale, ("norm", "mean-abs"))
+    _checks.choice("scale", scale, get_args(NoiseScale))
     points = as_floats("X", X).astype(np.float64)
     if len(points) == 0:
         raise InputError("X has no rows")

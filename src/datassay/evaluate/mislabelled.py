@@ -7,17 +7,18 @@ Shapley value is negative. Suspects are ranked by value, the most harmful first.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Progress
-from datassay.neighbors import EUCLIDEAN, NearestRanking, Ranked, Run, neighbours_of
+from datassay.data import Ids, Labels, Points
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, Schedule, neighbours_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
@@ -86,19 +87,18 @@ class Suspects(PerRecord):
         return self._in_words(lines)
 
 
+@documented(knn_shapley)
 def likely_errors(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     values: Values | None = None,
     k: int = 10,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     *,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Suspects:
-    """Find records that are likely mislabelled: of negative value, and outvoted by confident neighbours.
+    """Records that are likely mislabelled: of negative value, and outvoted by confident neighbours.
 
     With p_i(c) the share of class c among the k nearest others of record i, and t_c the mean of p_i(c) over the
     records labelled c, record i is a suspect if p_i(c) ≥ t_c and p_i(c) > p_i(own) for the class c that most of its
@@ -111,10 +111,8 @@ def likely_errors(
     values
         The records' values, of negative sign where they hurt; k-NN Shapley values of each record by the others if left
         out.
-    k, metric
-        How many neighbours vote, and who is near.
-    ids, n_jobs, memory, progress
-        As in :func:`datassay.knn_shapley`.
+    k
+        How many neighbours vote.
 
     References
     ----------
@@ -128,8 +126,8 @@ def likely_errors(
     True
     """
     k = _checks.integer("k", k, at_least=1)
-    run = Run(n_jobs, memory, progress)
-    near = neighbours_of(X, y, metric=metric, ids=ids, run=run, among=True)
+    schedule = Schedule.of(run)
+    near = neighbours_of(X, y, metric=metric, ids=ids, run=schedule, among=True)
     inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:
@@ -137,7 +135,7 @@ def likely_errors(
     if values is None:
         if near is not X:
             near.keep(k)
-        values = knn_shapley(near, n_jobs=n_jobs, memory=memory, progress=progress)
+        values = knn_shapley(near, **run)
     if not isinstance(values, Values):
         raise UsageError(f"values must be Values, got {type(values).__name__}")
     if not np.array_equal(values.ids, inputs.ids):
@@ -153,7 +151,7 @@ def likely_errors(
         kernels.vote(block.order, codes, codes[block.rows], classes, top, votes, own)
         return top, votes, own
 
-    top, votes, own = near.collect(NearestRanking(depth), compute, run)
+    top, votes, own = near.collect(NearestRanking(depth), compute, schedule)
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)

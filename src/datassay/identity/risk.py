@@ -22,7 +22,7 @@ from datassay._work import Bar, Progress, chunks, gather
 from datassay.data import Table, as_table, missing_column
 from datassay.identity.engine import half_width, semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
@@ -191,7 +191,7 @@ def lay_out(
     epsilon2: float,
     people: object = None,
     seed: int = 0,
-    run: Run | None = None,
+    run: Schedule | None = None,
 ) -> tuple[Table, Table, Gower, Setting]:
     """Check what was given and lay it out: the tables, the space, and what an attack needs."""
     here = as_table(original, text="categorical")
@@ -225,7 +225,7 @@ def lay_out(
     rows = _chosen_people(here, people, seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = _nearness(points[:, rows], rows, points, space, k, run or Run())
+    mean, deviation = _nearness(points[:, rows], rows, points, space, k, run or Schedule())
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     setting = Setting(
         columns=chosen,
@@ -247,8 +247,8 @@ def lay_out(
 
 
 def _keeping(
-    run: Run, folder: object, method: str, asked: Mapping[str, object], original: object, *others: object
-) -> Run:
+    run: Schedule, folder: object, method: str, asked: Mapping[str, object], original: object, *others: object
+) -> Schedule:
     """The same run, kept in the folder of a checkpoint of these tables."""
     here = as_table(original, text="categorical")
     there = [getattr(other, "table", other) for other in others]
@@ -273,7 +273,7 @@ def _neighbours(table: Table, neighbours: int | None) -> int:
 
 
 def _nearness(
-    people: Floats, own: NDArray[np.intp], points: Floats, space: Gower, k: int, run: Run
+    people: Floats, own: NDArray[np.intp], points: Floats, space: Gower, k: int, run: Schedule
 ) -> tuple[Floats, Floats]:
     """Mean and deviation of each person's distances to the k nearest points but ``own`` (−1: none of them)."""
     if not len(own):
@@ -292,7 +292,9 @@ def _nearness(
     return mean, deviation
 
 
-def _control(setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None, run: Run) -> Setting:
+def _control(
+    setting: Setting, here: Table, space: Gower, control: object, neighbours: int | None, run: Schedule
+) -> Setting:
     """The same attack on people who are in neither table."""
     others = as_table(control, text="categorical", like=here)
     _same_attributes(here, others, setting.columns)
@@ -355,7 +357,7 @@ def _attack(
     masks: NDArray[np.int64] | None,
     permutations: int,
     seed: int,
-    run: Run,
+    run: Schedule,
     reduce: Callable[[Played], tuple[Floats, ...]],
 ) -> tuple[Floats, ...]:
     """Play all scenarios (sets of attributes, or the beginnings of random orders) against everyone, a few at a time.
@@ -495,7 +497,7 @@ def reidentification_risk(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    run = Run(n_jobs, progress=progress, client=client)
+    run = Schedule(n_jobs, progress=progress, client=client)
     if checkpoint is not None:
         asked: dict[str, object] = {
             "columns": columns, "weights": weights, "neighbours": neighbours, "epsilon1": epsilon1,
@@ -658,7 +660,7 @@ def reidentification_shapley(
     permutations = _checks.integer("permutations", permutations, at_least=2)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    run = Run(n_jobs, progress=progress, client=client)
+    run = Schedule(n_jobs, progress=progress, client=client)
     if checkpoint is not None:
         asked: dict[str, object] = {
             "columns": columns, "weights": weights, "neighbours": neighbours, "epsilon1": epsilon1,

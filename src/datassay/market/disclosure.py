@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
-from datassay._choices import StrategyName, Trajectory, Unseen, Utility
+from datassay._choices import Metric, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._run import DEFAULT_MEMORY
@@ -36,7 +36,7 @@ from datassay.market.strategies import (
     Strategy,
     check_options,
 )
-from datassay.neighbors import Run, as_floats
+from datassay.neighbors import Schedule, as_floats
 from datassay.privacy import BudgetExceededError, Guarantee, Ledger, NoisyRecords, check_apart, check_ledger
 from datassay.results import (
     Fact,
@@ -190,7 +190,7 @@ class Disclosure:
         told = self.parameters
         return knn_utility(
             self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(told["k"])),
-            metric=str(told["metric"]), utility=told["utility"], run=Run(n_jobs, here=True),  # type: ignore[arg-type]
+            metric=str(told["metric"]), utility=told["utility"], run=Schedule(n_jobs, here=True),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def as_played(self, X: object, y: object = None) -> tuple[Floats, NDArray[np.generic]]:
@@ -383,7 +383,7 @@ def disclosure_game(
     target: float | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = "euclidean",
     utility: Utility = "votes",
     bounds: Bounds = "validation",
     share: float | None = None,
@@ -505,7 +505,7 @@ def disclosure_game(
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
     check_progress(progress)
-    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
+    stage = Stage.set(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
     if not math.isfinite(rules.t_max * stage.mechanism.cost):
         raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
     notes = list(stage.inputs.notes)
@@ -613,7 +613,7 @@ class Rules:
     t_max: int
     target: float | None
     k: int
-    metric: str
+    metric: Metric
     utility: Utility
     unseen: Unseen
     max_queries: int | None = None
@@ -649,7 +649,7 @@ class Stage:
     points: Floats
     points_val: Floats
     mechanism: NoisyRecords
-    run: Run
+    run: Schedule
 
     @classmethod
     def set(
@@ -660,9 +660,9 @@ class Stage:
         y_val: object | None,
         epsilon: ArrayLike,
         bounds: Bounds,
-        metric: str,
+        metric: Metric,
         ids: object | None,
-        run: Run,
+        run: Schedule,
     ) -> "Stage":
         """Check the data and set up the mechanism."""
         if X_val is None:

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Measure, Unseen, Utility
+from datassay._choices import Measure, Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.market.disclosure import INTERRUPTED, MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
 from datassay.market.pricing import gini
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.privacy import fingerprint
 from datassay.results import (
     Fact,
@@ -266,7 +266,7 @@ def search_equilibrium(
     *,
     repeats: int = 3,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = "euclidean",
     utility: Utility = "votes",
     bounds: Bounds = "validation",
     learning_rate: float = 0.1,
@@ -333,12 +333,12 @@ def search_equilibrium(
     rules = Rules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
-    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
+    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
     for epsilon in epsilons:
         stage.at(epsilon).check_reach()
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
-    alone = replace(stage, run=Run(1, max(1, memory // threads), here=True))
+    alone = replace(stage, run=Schedule(1, max(1, memory // threads), here=True))
 
     def game(cell: Cell) -> dict[str, float]:
         epsilon, t_max, c, repeat = cell

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Unseen, Utility
+from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError
-from datassay.neighbors import NearestRanking, Ranked, Run, as_floats, collect, make_space
+from datassay.neighbors import NearestRanking, Ranked, Schedule, as_floats, collect, make_space
 
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class MovingNeighbours:
         n_classes: int,
         *,
         k: int,
-        metric: str = "euclidean",
+        metric: Metric = "euclidean",
         utility: Utility = "votes",
         unseen: Unseen = "origin",
     ) -> None:
@@ -143,16 +143,16 @@ def knn_utility(
     n_classes: int,
     *,
     k: int,
-    metric: str,
+    metric: Metric,
     utility: Utility,
-    run: Run,
+    run: Schedule,
 ) -> float:
     """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
 
     >>> import numpy as np
-    >>> from datassay.neighbors import Run
+    >>> from datassay.neighbors import Schedule
     >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
-    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Run())
+    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Schedule())
     0.0
     """
     if len(points) == 0:

@@ -21,7 +21,7 @@ from .passes import Nearest as Nearest
 from .passes import NearestDistances as NearestDistances
 from .passes import NearestRanking as NearestRanking
 from .passes import Ranked as Ranked
-from .passes import Run as Run
+from .passes import Schedule as Schedule
 from .passes import View as View
 from .passes import Within as Within
 from .passes import WithinThreshold as WithinThreshold

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
-from datassay._work import Bar, Workers, add_up, chunks, gather
+from datassay._work import Bar, add_up, chunks, gather
 from datassay.neighbors.space import (
     METRICS,
     PRECOMPUTED,
@@ -43,7 +44,7 @@ from datassay.neighbors.space import (
 if TYPE_CHECKING:
     import torch
 
-    from datassay.neighbors.passes import Run, View
+    from datassay.neighbors.passes import Schedule, View
 
 ALONG: Final = 60  # bits after the point of sums along a ranking: numbers between −1 and 1, twice that on the way
 OVER: Final = 52  # bits after the point of sums over validation points …
@@ -630,7 +631,7 @@ def _groups(space: DeviceSpace) -> list[range]:
 
 
 def accumulate_on_device(
-    space: DeviceSpace, view: "View[Any]", add: Callable[[Any, Any], None], run: "Run"
+    space: DeviceSpace, view: "View[Any]", add: Callable[[Any, Any], None], run: "Schedule"
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds to a :class:`Total`. The twin of ``accumulate``."""
     looks, groups = _Looks(space, view, run.device_memory), _groups(space)
@@ -650,7 +651,7 @@ def accumulate_on_device(
 
 
 def collect_on_device(
-    space: DeviceSpace, view: "View[Any]", compute: Callable[[Any], tuple[Any, ...]], run: "Run"
+    space: DeviceSpace, view: "View[Any]", compute: Callable[[Any], tuple[Any, ...]], run: "Schedule"
 ) -> tuple[NDArray[Any], ...]:
     """What ``compute(block)`` says of each validation point, in memory. The twin of ``collect``."""
     looks, groups = _Looks(space, view, run.device_memory), _groups(space)

@@ -9,12 +9,13 @@ same order, whether blocks are computed or kept.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._work import thread_count
@@ -26,7 +27,7 @@ from datassay.neighbors.passes import (
     NearestDistances,
     NearestRanking,
     Ranked,
-    Run,
+    Schedule,
     Scratch,
     View,
     Within,
@@ -49,8 +50,8 @@ class _Unsaid(str):
     """A metric that the caller did not ask for: neighbours that are handed over have one of their own."""
 
 
-EUCLIDEAN: Final[str] = _Unsaid("euclidean")
-COSINE: Final[str] = _Unsaid("cosine")
+EUCLIDEAN: Final = cast(Metric, _Unsaid("euclidean"))
+COSINE: Final = cast(Metric, _Unsaid("cosine"))
 
 
 class Neighbours:
@@ -99,7 +100,7 @@ class Neighbours:
         _checks.choice("fitted_on", fitted_on, ("training", "validation"))
         if isinstance(X, Table | Records) and isinstance(y, Table) and X_val is None:
             y, X_val = None, y
-        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Run())
+        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule())
         self._memory = _checks.integer("memory", memory, at_least=0)
         _ = self.space
 
@@ -113,7 +114,7 @@ class Neighbours:
         ids: object | None,
         device: object,
         fitted_on: FittedOn,
-        run: Run,
+        run: Schedule,
     ) -> None:
         self.metric, self.fitted_on = str(metric), fitted_on
         self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
@@ -187,17 +188,19 @@ class Neighbours:
             return None
         return self._order[:, :limit]
 
-    def accumulate(self, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Run) -> NDArray[np.float64]:
+    def accumulate(
+        self, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Schedule
+    ) -> NDArray[np.float64]:
         """Sum over validation points, as :func:`datassay.neighbors.accumulate` does, from what is kept if it can be."""
         return self._look(view, run, lambda view, run: accumulate(self.space, view, add, run))
 
     def collect(
-        self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Run
+        self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Schedule
     ) -> tuple[NDArray[Any], ...]:
         """What is said of each validation point, as :func:`datassay.neighbors.collect` has it, or from what is kept."""
         return self._look(view, run, lambda view, run: collect(self.space, view, compute, run))
 
-    def _look(self, view: View[Any], run: Run, use: Callable[[View[Any], Run], T]) -> T:
+    def _look(self, view: View[Any], run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
         """Show this view to somebody: what is kept, or else what is kept from now on, if it fits."""
         space = self.space
         if not self._memory or run.checkpoint is not None or not isinstance(space, FeatureSpace | MatrixSpace):
@@ -225,7 +228,7 @@ class Neighbours:
         assert self._order is not None
         return use(_Kept(self._order, wanted), replace(run, here=True))
 
-    def _look_within(self, view: WithinThreshold, run: Run, use: Callable[[View[Any], Run], T]) -> T:
+    def _look_within(self, view: WithinThreshold, run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
         if self._within is None or self._within[0] != view.tau:
             self._within = None
             if self.space.n_validation * self.space.n_train > self._memory:
@@ -312,7 +315,7 @@ def neighbours_of(
     ids: object | None = None,
     device: object = IN_MEMORY,
     fitted_on: FittedOn = "training",
-    run: Run | None = None,
+    run: Schedule | None = None,
     held_out: str = "val",
     among: bool = False,
 ) -> Neighbours:
@@ -322,7 +325,7 @@ def neighbours_of(
     """
     if not isinstance(X, Neighbours):
         found = Neighbours.__new__(Neighbours)
-        found._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Run() if run is None else run)
+        found._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule() if run is None else run)
         found._held_out = f"y_{held_out}"
         return found
     said = {"y": y, f"X_{held_out}": X_val, f"y_{held_out}": y_val, "ids": ids}

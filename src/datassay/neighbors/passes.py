@@ -14,16 +14,19 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint
+from datassay._choices import Metric
+from datassay._crew import Workers
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay._run import DEFAULT_MEMORY, Bytes
-from datassay._work import Bar, Progress, Workers, add_up, chunks, gather, thread_count, workers
+from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Device, Run, Threads, documented
+from datassay._work import Bar, Progress, add_up, chunks, gather, thread_count, workers
+from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, accumulate_on_device, collect_on_device, device_of, device_space
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, make_space
@@ -37,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Run:
+class Schedule:
     """How a pass is run; none of it can change a result.
 
     ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
@@ -51,6 +54,12 @@ class Run:
     checkpoint: Checkpoint | None = None
     here: bool = False
 
+    @classmethod
+    def of(cls, run: Run | Blocks | Threads) -> "Schedule":
+        """Those of the options for running that a pass knows; a device and a folder are for its caller."""
+        given = cast(Run, run)
+        return cls(given.get("n_jobs"), given.get("memory", DEFAULT_MEMORY), given.get("progress"), given.get("client"))
+
     def workers(self) -> Workers:
         """Who runs it."""
         return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
@@ -60,9 +69,9 @@ class Run:
         """Bytes a device may use, if the caller said so; None for what is free there."""
         return None if isinstance(self.memory, Bytes) else self.memory
 
-    def __reduce__(self) -> tuple[type["Run"], tuple[int | None, int]]:
+    def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
         # Nobody draws a bar, or asks others to work, from within a worker.
-        return Run, (self.n_jobs, self.memory)
+        return Schedule, (self.n_jobs, self.memory)
 
 
 @dataclass(frozen=True)
@@ -342,7 +351,7 @@ class _Plan:
     groups: Sequence[range]
 
 
-def _plan(space: AnySpace, view: View[T], run: Run, extra_per_worker: int) -> _Plan:
+def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) -> _Plan:
     """Workers and rows a block that fit into the memory allowed: for all of them on this machine, each on a cluster."""
     if isinstance(space, RecordSpace):
         raise UsageError(NOT_IN_MEMORY)
@@ -371,7 +380,7 @@ def accumulate(
     space: AnySpace,
     view: View[T],
     add: Callable[[T, NDArray[np.float64]], None],
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     if isinstance(space, RecordSpace):
@@ -395,7 +404,7 @@ def accumulate(
 
 
 def collect(
-    space: AnySpace, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Run
+    space: AnySpace, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Schedule
 ) -> tuple[NDArray[Any], ...]:
     """What ``compute(block)`` says of each validation point: arrays with one row for each, of every block in turn.
 
@@ -414,9 +423,9 @@ def collect(
         return gather(task, plan.groups, plan.workers, report, run.checkpoint)
 
 
-def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
+def one_by_one(space: AnySpace, view: View[T], run: Schedule) -> Iterator[T]:
     """The blocks one after the other, here: for what is added up over validation points in a way of its own."""
-    plan = _plan(space, view, Run(1, run.memory, here=True), extra_per_worker=0)
+    plan = _plan(space, view, Schedule(1, run.memory, here=True), extra_per_worker=0)
     scratch = Scratch()
     with Bar(run.progress, space.n_validation) as report:
         for group in plan.groups:
@@ -425,7 +434,13 @@ def one_by_one(space: AnySpace, view: View[T], run: Run) -> Iterator[T]:
 
 
 def space_on(
-    device: "torch.device | None", X: object, X_val: object | None, metric: str, run: Run, *, zero_rows: bool = False
+    device: "torch.device | None",
+    X: object,
+    X_val: object | None,
+    metric: str,
+    run: Schedule,
+    *,
+    zero_rows: bool = False,
 ) -> AnySpace:
     """The space behind the arguments of a value function: in memory, or on this device."""
     if device is None:
@@ -434,33 +449,45 @@ def space_on(
     return device_space(X, X_val, metric, device, run.device_memory, zero_rows=zero_rows)
 
 
+@documented()
 def nearest_neighbours(
-    X: object,
-    X_val: object | None = None,
+    X: Points,
+    X_val: Points | None = None,
     *,
     limit: int,
-    metric: str = "euclidean",
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    device: object | None = None,
+    metric: Metric = "euclidean",
+    device: Device | None = None,
+    **run: Unpack[Blocks],
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """The ``limit`` nearest training points of every validation point, and their distances.
 
-    Exact, ties to the smaller index. With ``X_val=None`` each record looks at all the others. ``device`` as in
-    :func:`datassay.knn_shapley`.
+    Exact, ties to the smaller index.
 
+    Parameters
+    ----------
+    X
+        Training features: an array or a data frame of numbers.
+    X_val
+        Features of the validation points. Left out, each record looks at all the others.
+    limit
+        How many neighbours are wanted.
+    metric
+        ``"euclidean"``, ``"cosine"`` (minus the similarity), ``"manhattan"``, or ``"precomputed"``: then X_val is the
+        matrix of distances.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> near, distance = nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), limit=1)
     >>> near[:, 0].tolist(), distance[:, 0].tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    limit, run = _checks.integer("limit", limit, at_least=1), Run(n_jobs, memory, progress)
-    space = space_on(device_of(device, X, X_val), X, X_val, metric, run)
+    limit, schedule = _checks.integer("limit", limit, at_least=1), Schedule.of(run)
+    space = space_on(device_of(device, X, X_val), X, X_val, metric, schedule)
 
     def compute(block: Nearest) -> tuple[NDArray[Any], ...]:
         found = block.here()
         return found.order.copy(), found.distances.astype(np.float64)
 
-    near, distances = collect(space, NearestDistances(min(limit, others(space))), compute, run)
+    near, distances = collect(space, NearestDistances(min(limit, others(space))), compute, schedule)
     return near, distances

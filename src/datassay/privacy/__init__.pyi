@@ -15,11 +15,10 @@ from .layered_release import private_layered_shapley as private_layered_shapley
 from .ledger import BudgetExceededError as BudgetExceededError
 from .ledger import Disclosed as Disclosed
 from .ledger import Ledger as Ledger
-from .ledger import Release as Release
+from .ledger import LedgerLine as LedgerLine
 from .mechanisms import add_noise as add_noise
 from .records import NoisyRecords as NoisyRecords
 from .records import rehearsal_noise as rehearsal_noise
-from .releases import PrivateValues as PrivateValues
 from .releases import check_apart as check_apart
 from .releases import check_ledger as check_ledger
 from .releases import fingerprint as fingerprint
@@ -27,3 +26,4 @@ from .releases import private_knn_shapley as private_knn_shapley
 from .releases import private_tknn_shapley as private_tknn_shapley
 from .statistics import NoisyCounts as NoisyCounts
 from .statistics import worths as worths
+from .values import PrivateValues as PrivateValues

@@ -47,10 +47,8 @@ LOADERS: Mapping[str, tuple[str, str]] = {
     "disclosure": ("datassay.market.disclosure", "load_disclosure"),
     "equilibrium": ("datassay.market.equilibrium", "load_equilibrium"),
     "leakage": ("datassay.market.leakage", "load_leakage"),
-    "noisy counts": ("datassay.privacy.statistics", "load_noisy_counts"),
     "price search": ("datassay.market.pricing", "load_price_search"),
     "prices": ("datassay.market.pricing", "load_prices"),
-    "private values": ("datassay.privacy.releases", "load_private_values"),
     "purchase": ("datassay.market.pricing", "load_purchase"),
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -49,10 +49,17 @@ class Result(Framed):
     ASIDE: ClassVar[tuple[str, ...]] = ()
     """Fields that become columns in a way of their own: ``_columns`` adds them, and ``_fields`` reads them back."""
 
-    # Not annotated, so that they are no fields here: a kind declares those that it has, in an order of its own.
-    parameters = cast(Mapping[str, Parameter], FrozenMapping({}))
-    notes = cast(tuple[str, ...], ())
-    version = __version__
+    # A kind declares those of these that it has, in an order of its own; none of them is a default for its fields.
+    if TYPE_CHECKING:
+        parameters = cast(Mapping[str, Parameter], {})
+        notes = cast(tuple[str, ...], ())
+        version = __version__
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            if name in _USUAL:
+                return _USUAL[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __post_init__(self) -> None:
         inside = set(self.COLUMNS.values())
@@ -232,6 +239,9 @@ def load_result(path: str | os.PathLike[str]) -> Result:
         raise InputError(f"{str(path)!r} is not a result saved by datassay") from None
 
 
+_USUAL: Final = {"parameters": FrozenMapping({}), "notes": (), "version": __version__}
+
+
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
@@ -279,6 +289,8 @@ def _to_plain(value: Any) -> Any:
     """A value as JSON holds it; null stands for what is not a number."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
+    if isinstance(value, Result):
+        return {"header": value._header(), "columns": _to_plain(value._columns())}
     if isinstance(value, np.ndarray):
         return _to_plain(value.tolist())
     if isinstance(value, Mapping):
@@ -313,4 +325,7 @@ def _from_plain(value: Any, hint: Any) -> Any:
         return hint(value)
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
+    if isinstance(hint, type) and issubclass(hint, Result):
+        columns = {name: np.array(column) for name, column in value["columns"].items()}
+        return hint._load(value["header"], columns)
     return hint(**value) if isinstance(value, dict) and isinstance(hint, type) else value

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeAliasType
 
 from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Run
 from datassay._tensors import without_tensors
-from datassay._work import Progress, workers
+from datassay._work import workers
 from datassay.data import FittedOn, Inputs, as_labels
 from datassay.neighbors import (
     IN_MEMORY,
@@ -21,14 +22,14 @@ from datassay.neighbors import (
     NeighbourGraph,
     Neighbours,
     RecordSpace,
-    Run,
+    Schedule,
     View,
     neighbours_of,
 )
 from datassay.results import Parameter, Values
 
 T = TypeVar("T")
-Weights = ArrayLike | Literal["balanced"] | None
+Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
 
 
@@ -49,6 +50,15 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
     had been downsampled (thesis §1.10; Mathematics §1).
 
+    Parameters
+    ----------
+    y_val
+        The validation labels.
+    ratio
+        How much the majority class counts, the minority class being 1.
+
+    Examples
+    --------
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]
     """
@@ -68,7 +78,7 @@ class Game:
     near: Neighbours
     weights: NDArray[np.float64]
     n_classes: int
-    run: Run
+    run: Schedule
     told: dict[str, Parameter]
     folder: object = None
 
@@ -195,29 +205,28 @@ def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[st
 def make_game(
     X: object,
     y: object,
-    X_val: object | None,
-    y_val: object | None,
+    X_val: object,
+    y_val: object,
     *,
     metric: str,
     weights: Weights = None,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: object | None = None,
+    ids: object = None,
     fitted_on: FittedOn = "training",
-    device: object = IN_MEMORY,
     among: bool = False,
+    in_memory: bool = False,
+    **run: Unpack[Run],
 ) -> Game:
-    """Check everything that does not depend on the method, and find the neighbours, unless X is those already."""
-    run = Run(n_jobs, memory, progress, client)
+    """Check everything that does not depend on the method, and find the neighbours, unless X is those already.
+
+    ``in_memory``: the method wants its data in memory, wherever they come from.
+    """
+    schedule, device = Schedule.of(run), IN_MEMORY if in_memory else run.get("device")
     near = neighbours_of(
-        X, y, X_val, y_val, metric=metric, ids=ids, device=device, fitted_on=fitted_on, run=run, among=among
+        X, y, X_val, y_val, metric=metric, ids=ids, device=device, fitted_on=fitted_on, run=schedule, among=among
     )
     inputs, space = near.inputs, near.space
-    if isinstance(space, RecordSpace) and workers(n_jobs).kind != "threads":
+    if isinstance(space, RecordSpace) and workers(schedule.n_jobs).kind != "threads":
         # Chosen for all that is done meanwhile: it is no error that this is not.
         near = near.having(replace(inputs, notes=(*inputs.notes, ELSEWHERE)))
     if n_classes is None:
@@ -233,7 +242,7 @@ def make_game(
     }
     if isinstance(space, DeviceSpace):
         told["device"] = space.device.type
-    return Game(near, _check_weights(weights, inputs.labels_val), n_classes, run, told, checkpoint)
+    return Game(near, _check_weights(weights, inputs.labels_val), n_classes, schedule, told, run.get("checkpoint"))
 
 
 def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:

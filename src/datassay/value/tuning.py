@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Progress
+from datassay.data import Labels, Points
 from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
@@ -19,11 +20,13 @@ from datassay.neighbors import (
     EveryDistance,
     NearestRanking,
     NeighbourGraph,
+    Neighbours,
     Ranked,
 )
 from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
+from datassay.value.knn import knn_shapley
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,32 +84,35 @@ class Tuning(Result):
         return draw_tuning(axes_on(ax, 6, 3.5), self.parameter, self.candidates, self.scores, self.best, label)
 
 
+@documented(knn_shapley)
 def tune_k(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     candidates: Sequence[int] | None = None,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
-    *,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Tuning:
     """Choose k by the accuracy of the k-NN majority vote on the validation set (or leave-one-out without one).
 
-    All candidates (1 to 50 unless given) come from one pass over the nearest neighbours. Votes tie to the class
-    that sorts first; among equally good k the smallest is best.
+    All candidates come from one pass over the nearest neighbours. Votes tie to the class that sorts first; among
+    equally good k the smallest is best.
 
+    Parameters
+    ----------
+    candidates
+        Numbers of neighbours to try, 1 to 50 if left out.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "b", "a", "b"]
     >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
     [0.5, 1.0]
     """
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
-    )
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
     chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
     if len(chosen) == 0:
         raise UsageError("candidates is empty; give at least one k")
@@ -127,33 +133,35 @@ def tune_k(
     return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
 
 
+@documented(knn_shapley)
 def tune_tau(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     candidates: Sequence[float] | None = None,
-    metric: str = COSINE,
+    metric: Metric = COSINE,
     weights: Weights = None,
-    *,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Tuning:
     """Choose τ by the accuracy of the vote of all neighbours within it; nobody within counts as a guess, 1/C.
 
-    Without ``candidates``: −0.9, −0.8, … −0.1 for cosine; for other metrics 20 quantiles of the distances seen from up
-    to 64 validation points. All candidates come from one pass. Among equally good τ the largest is best, as it gives
-    more records a value.
+    All candidates come from one pass. Among equally good τ the largest is best, as it gives more records a value.
 
+    Parameters
+    ----------
+    candidates
+        Thresholds to try. Left out, −0.9, −0.8, … −0.1 for cosine; for other metrics 20 quantiles of the distances seen
+        from up to 64 validation points.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[1.0, 0.0], [1.0, 0.2], [0.0, 1.0]], ["a", "a", "b"]
     >>> da.tune_tau(X, y, [[1.0, 0.1]], ["a"], candidates=[-0.9, 0.5]).best
     0.5
     """
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
-    )
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
     space = game.space
     if isinstance(space, NeighbourGraph):
         raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")

@@ -1,21 +1,5 @@
 """What is known of who can be found: results of this room, one module for each kind of question."""
 
-from datassay.identity.results.asking import KEY, UniquenessQueries, alike, check_key
-from datassay.identity.results.attributes import AttributeMeans, AttributeSets, AttributeTable
-from datassay.identity.results.groups import Groups
-from datassay.identity.results.risk import Risk, RiskShapley
-from datassay.identity.results.uniqueness import Uniqueness
+from lazy_loader import attach_stub
 
-__all__ = [
-    "KEY",
-    "AttributeMeans",
-    "AttributeSets",
-    "AttributeTable",
-    "Groups",
-    "Risk",
-    "RiskShapley",
-    "Uniqueness",
-    "UniquenessQueries",
-    "alike",
-    "check_key",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
