@@ -33,6 +33,7 @@ Constants = Literal["sharp", "textbook"]
 # Who attacks whom, and what they know.
 AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
 Attacker = Literal["outsider", "insider"]
+Calculation = Literal["exact", "sampled"]
 Weighing = Literal["uniform", "binomial"]
 MissingValues = Literal["value", "exclude"]
 

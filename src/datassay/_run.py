@@ -85,23 +85,32 @@ class Run(Blocks, total=False):
     device: Device | None
 
 
-class Fits(Threads, total=False):
-    """How many models are fitted.
+class Tasks(Threads, total=False):
+    """How tasks are run, each by a thread or a worker.
 
     Parameters
     ----------
     client
-        A ``dask.distributed.Client``, whose cluster fits the models. So it does within
+        A ``dask.distributed.Client``, whose cluster does the work. So it does within
         ``joblib.parallel_config(backend="dask")``.
     checkpoint
         A folder in which finished work is kept. A run that was stopped, or killed, goes on from there when it is called
         again, to the same bits; a folder of other data or parameters is refused.
-    cache
-        A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
     """
 
     client: Client | None
     checkpoint: str | os.PathLike[str] | None
+
+
+class Fits(Tasks, total=False):
+    """How models are fitted.
+
+    Parameters
+    ----------
+    cache
+        A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
+    """
+
     cache: str | os.PathLike[str] | None
 
 
@@ -137,7 +146,7 @@ def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable
 
         made = checked if options else function
         made.__signature__ = whole  # type: ignore[attr-defined]
-        sources = [*like, *options, Threads, Blocks, Run]
+        sources = [*like, *options, Threads, Blocks, Tasks, Run]
         made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
         return made
 

@@ -40,7 +40,7 @@ SOURCE = ROOT / "src" / "datassay"
 KEPT = ROOT / ".mutants"  # what each test calls, and which mutants have been tried
 EQUAL = Path(__file__).with_name("equal.toml")
 ROOMS = ("value", "neighbors", "privacy", "attacks", "identity", "release", "market", "evaluate")
-ALSO = {"neighbors": ["tests/value/test_values_exact.py"]}  # tests beyond a room's own
+ALSO = {"neighbors": ["tests/value/test_values_exact.py", "tests/data/test_records.py"]}  # tests beyond a room's own
 # Modules and functions that draw, speak, or run on a card.
 NOT_FILES = re.compile(r"figures|triton|device|workers|__init__|fingerprint")
 NOT_FUNCTIONS = re.compile(r"__repr__|__str__|_repr_html_|summary|plot|describe|_note|warning|progress|check_")
@@ -49,7 +49,7 @@ LONGEST = 5.0  # seconds of processor time of a test that is still asked
 
 @dataclass(frozen=True)
 class Place:
-    """Where something can be changed: the how manieth node of a function's body, and in which of its ways."""
+    """Where something can be changed: which node of a function's body, counted from 0, and in which of its ways."""
 
     file: str
     function: str
@@ -222,13 +222,11 @@ class Loop:
             if not re.search(r"triton|__main__", file.name):
                 __import__(".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"))
         calls = self.recorded()
-        before = {one["key"]: one for one in _lines(self.results)}
+        done = {one["key"] for one in _lines(self.results) if one["ending"] in ("killed", "timeout")} | equal()
         with self.results.open("a", encoding="utf-8") as log:
             for place in self.tried:
                 mutant = make(place)
-                if mutant.was == mutant.became:
-                    continue
-                if mutant.key in before and before[mutant.key]["ending"] in ("killed", "timeout"):
+                if mutant.was == mutant.became or mutant.key in done:
                     continue
                 started = time.perf_counter()
                 ending, by, asked = self.ask(mutant, calls)
@@ -518,25 +516,26 @@ def main() -> None:
     sys.exit(tell(chosen, asked.room or ROOMS))
 
 
+def equal() -> set[str]:
+    """The mutants that no test could notice, by key."""
+    known = tomllib.loads(EQUAL.read_text(encoding="utf-8"))["equal"]
+    return {f"{one['function']}: {one['was']} -> {one['became']}" for one in known}
+
+
 def tell(chosen: list[Place], rooms: tuple[str, ...] | list[str]) -> int:
-    """Count how mutants ended, print those that survived without a reason, and return how many."""
-    why = {(one["function"], one["was"], one["became"]) for one in tomllib.loads(EQUAL.read_text())["equal"]}
-    ended = {one["key"]: one for room in ROOMS for one in _lines(KEPT / f"{room}.results.jsonl")}
+    """Count how mutants ended and print those that survived without a reason: 1 if there are any."""
+    ended = {one["key"]: one["ending"] for room in ROOMS for one in _lines(KEPT / f"{room}.results.jsonl")}
+    ended |= dict.fromkeys(equal(), "equal")
     counts: dict[str, int] = {}
-    new = 0
-    for place in chosen:
-        mutant = make(place)
-        if place.file.split("/")[0] not in rooms or mutant.key not in ended:
+    for mutant in (make(place) for place in chosen if place.file.split("/")[0] in rooms):
+        ending = ended.get(mutant.key)
+        if ending is None:
             continue
-        ending = ended[mutant.key]["ending"]
-        if ending not in ("killed", "timeout") and (mutant.function, mutant.was, mutant.became) in why:
-            ending = "equal"
-        elif ending in ("survived", "not called"):
-            new += 1
-            print(f"{ending}: {mutant.file}:{mutant.line} in {mutant.function}\n  {mutant.was}\n  {mutant.became}")
         counts[ending] = counts.get(ending, 0) + 1
+        if ending in ("survived", "not called"):
+            print(f"{ending}: {mutant.file}:{mutant.line} in {mutant.function}\n  {mutant.was}\n  {mutant.became}")
     print(", ".join(f"{number} {ending}" for ending, number in sorted(counts.items())) or "no mutants were tried")
-    return min(new, 1)
+    return int(bool(counts.keys() & {"survived", "not called"}))
 
 
 if __name__ == "__main__":

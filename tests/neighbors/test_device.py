@@ -21,7 +21,7 @@ import datassay as da
 from datassay import oracle
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.cli import main
-from datassay.neighbors import FullRanking, Run, kernels, make_space
+from datassay.neighbors import FullRanking, Schedule, kernels, make_space
 from datassay.neighbors import device as adapter
 
 torch = pytest.importorskip("torch")
@@ -430,8 +430,8 @@ def test_memory_that_is_too_little_is_refused_and_memory_that_was_asked_for_is_k
     )
     assert few.rows * 500 * (3 * 8 + 56) <= 2**18
     # The default is no limit that somebody asked for; the same number, asked for, is.
-    assert Run().device_memory is None
-    assert Run(memory=512 * 2**20).device_memory == 2**29
+    assert Schedule().device_memory is None
+    assert Schedule(memory=512 * 2**20).device_memory == 2**29
 
 
 def test_more_memory_is_never_too_little_where_less_was_enough(device):

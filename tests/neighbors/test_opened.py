@@ -222,3 +222,26 @@ def test_a_device_is_chosen_when_neighbours_are_opened():
     assert same(da.knn_shapley(near), da.knn_shapley(*given, device="cpu"))
     with pytest.raises(da.UsageError, match="without device"):
         da.tune_k(near)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "precomputed"])
+def test_an_attack_finds_kept_neighbours_as_it_would_search_for_them(metric, filled):
+    rng = np.random.default_rng(1)
+    X, y = np.repeat(rng.integers(1, 4, (30, 2)).astype(float), 2, axis=0), rng.integers(0, 2, 60)
+    X = rng.random((60, 60)).round(1) if metric == "precomputed" else X * rng.choice([1.0, 3.0], 60)[:, None]
+    near = da.Neighbours(X, y, metric=metric)
+    da.knn_shapley(near)
+    rows = sum(filled)
+    for method in ("lira", "t-waka", "confidence"):
+        how = {"method": method, "k": 2, "games": 4, "targets": 30, "shadows": 4}
+        found = da.membership_attack(near, **how)
+        assert sum(filled) == rows
+        assert same(found, da.membership_attack(X, y, metric=metric, **how))
+        rows = sum(filled)
+
+
+def test_so_many_of_the_nearest_are_found_at_once_if_that_is_asked_for(filled):
+    near = da.Neighbours(*points()[:2]).keep(20)
+    da.likely_errors(near, values=da.knn_shapley(near), k=4)
+    da.knn_loo(near, k=19)
+    assert sum(filled) == 60

@@ -285,6 +285,11 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     """
     space = game.space
     assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
+    kept = None if isinstance(space, DeviceSpace) or game.run.checkpoint else game.near.nearest_kept(limit + 1)
+    if kept is not None:
+        assert not isinstance(space, DeviceSpace)
+        order = kept[asked]
+        return order[:, :limit].copy(), space.before_self(asked, order)
     some = space.seen_from(asked)
 
     def compute(block: Ranked) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

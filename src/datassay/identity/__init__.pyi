@@ -1,3 +1,4 @@
+from .attack import People as People
 from .coarsening import CoarseningPlan as CoarseningPlan
 from .coarsening import measured_bins as measured_bins
 from .coarsening import suggest_coarsening as suggest_coarsening

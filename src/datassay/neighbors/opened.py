@@ -176,13 +176,11 @@ class Neighbours:
         return found
 
     def keep(self, deepest: int, memory: int = DEFAULT_MEMORY) -> "Neighbours":
-        """Keep no more than so many of the nearest, in no more than so many bytes; what is there already may go."""
-        self._deepest, self._memory = deepest, memory if deepest else 0
-        if deepest == 0:
-            self._order = self._within = None
+        """Keep so many of the nearest as soon as anybody is looked for, and no more, if they fit into so many bytes."""
+        self._deepest, self._memory = deepest, memory
         return self
 
-    def nearest(self, limit: int) -> NDArray[np.uint32] | None:
+    def nearest_kept(self, limit: int) -> NDArray[np.uint32] | None:
         """The ``limit`` nearest of every validation point, nearest first, if they are kept."""
         if self._order is None or self._order.shape[1] < min(limit, others(self.space)):
             return None
@@ -213,17 +211,16 @@ class Neighbours:
         wanted = n if isinstance(view, FullRanking) else min(view.limit, n)
         deep = 0 if self._order is None else self._order.shape[1]
         if wanted > deep:
-            fits = min(wanted, self._memory // (4 * m))
-            fits = fits if self._deepest is None else min(fits, self._deepest)
+            fits = min(wanted if self._deepest is None else min(self._deepest, n), self._memory // (4 * m))
             if fits < wanted and (fits <= deep or run.workers().kind != "threads"):
                 return use(view, run)
             self._order = None  # a deeper one takes its place
-            order = np.empty((m, fits), np.uint32)
             if fits < wanted:  # kept on the way, by the threads of this process
+                order = np.empty((m, fits), np.uint32)
                 found = use(_Keeping(view, order), run)
                 self._order = order
                 return found
-            (self._order,) = collect(space, view, _copy_order, run)
+            (self._order,) = collect(space, view if fits == wanted else NearestRanking(fits), _copy_order, run)
             run = replace(run, progress=None)
         assert self._order is not None
         return use(_Kept(self._order, wanted), replace(run, here=True))

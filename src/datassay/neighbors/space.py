@@ -96,6 +96,14 @@ class FeatureSpace:
 
         return np.sqrt(filled) if self.metric == kernels.EUCLIDEAN else filled
 
+    def before_self(self, rows: NDArray[np.intp], order: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """How many of the others, in ``order`` of their distance, come before the record itself, for some records."""
+        from datassay.neighbors import kernels
+
+        found = np.empty(len(rows), np.int64)
+        kernels.count_before_self(self.metric, self.tiles, self.queries, rows, order, found)
+        return found
+
     def seen_from(self, rows: NDArray[np.intp]) -> "FeatureSpace":
         """The training points as seen from some of the validation points, which are not excluded then."""
         return replace(self, queries=self.queries[rows], excludes_self=False)
@@ -137,6 +145,12 @@ class MatrixSpace:
     def true_distances(self, filled: Floats) -> Floats:
         """The numbers themselves."""
         return filled
+
+    def before_self(self, rows: NDArray[np.intp], order: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """How many of the others, in ``order`` of their distance, come before the record itself, for some records."""
+        own, far = self.matrix[rows, rows][:, None], self.matrix[rows[:, None], order]
+        found: NDArray[np.int64] = ((far < own) | ((far == own) & (order < rows[:, None]))).sum(axis=1)
+        return found
 
     def seen_from(self, rows: NDArray[np.intp]) -> "MatrixSpace":
         """The training points as seen from some of the validation points, which are not excluded then."""

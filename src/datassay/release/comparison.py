@@ -12,7 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Table, as_table, missing_column
-from datassay.identity import Risk, Scenarios, reidentification_risk
+from datassay.identity import People, Risk, Scenarios, reidentification_risk
 from datassay.release import strategies as ways
 from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
 from datassay.release.strategies import Release
@@ -265,7 +265,7 @@ def compare_releases(
     validation: object = None,
     k: int = 5,
     balance: float = 1.0,
-    people: object = 1000,
+    people: People | None = 1000,
     individuals: bool = False,
     columns: Sequence[str] | None = None,
     seed: int = 0,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from datassay._errors import InputError
 from datassay.data import Table
 from datassay.evaluate import detect_errors
+from datassay.neighbors import Neighbours
 from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
@@ -59,12 +60,11 @@ def told(job: Job) -> Section:
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
     draws = DRAWS_QUICKLY if job.quick else DRAWS
+    near = Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
     for at, epsilon in enumerate(budgets):
         agreed, detected = [], []
         for _ in range(draws):
-            values = private_tknn_shapley(
-                private, X_val=public, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
-            )
+            values = private_tknn_shapley(near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run)
             if epsilon == job.epsilon:
                 guarantee = values.guarantee
                 remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
