@@ -6,18 +6,18 @@ import pytest
 
 import datassay as da
 from commands import run
-from datassay import _pace
+from datassay import _work
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(_pace.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_work.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_nothing_is_said_of_what_is_soon_done(clock, capsys):
-    pace = _pace.Pace()
+    pace = _work.Pace()
     for done in range(1, 10):
         clock[0] += 1
         pace(done, 100)
@@ -25,7 +25,7 @@ def test_nothing_is_said_of_what_is_soon_done(clock, capsys):
 
 
 def test_what_takes_long_says_how_long_it_still_takes_and_ever_more_rarely(clock, capsys):
-    pace = _pace.Pace()
+    pace = _work.Pace()
     for done in range(1, 101):
         clock[0] += 1
         pace(done, 100)
@@ -40,7 +40,7 @@ def test_what_takes_long_says_how_long_it_still_takes_and_ever_more_rarely(clock
 
 
 def test_a_plan_is_said_before_it_starts_and_each_stage_when_it_ends(clock, capsys):
-    with _pace.Pace(n_jobs=2) as pace:
+    with _work.Pace(n_jobs=2) as pace:
         pace.plan({"values": 80.0, "prices": 0.5, "risk": 45.0})
         assert capsys.readouterr().err == "About 2 minutes on 2 threads: values 80 s, risk 45 s.\n"
         for stage, seconds in (("values", 40), ("values", 30), ("prices", 2)):
@@ -50,7 +50,7 @@ def test_a_plan_is_said_before_it_starts_and_each_stage_when_it_ends(clock, caps
 
 
 def test_a_short_plan_is_not_said(clock, capsys):
-    with _pace.Pace() as pace:
+    with _work.Pace() as pace:
         pace.plan({"values": 4.0})
         pace.show(0.0, "values")
     assert capsys.readouterr().err == ""
@@ -58,7 +58,7 @@ def test_a_short_plan_is_not_said(clock, capsys):
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_report_into_a_pipe_says_how_long_it_takes_beside_what_it_answers(tmp_path, monkeypatch, quiet):
-    monkeypatch.setattr(_pace, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(_work, "WORTH_SAYING", 0.0)
     monkeypatch.chdir(tmp_path)
     da.census(80).save("people.csv")
     told = run("report", "people.csv", "--label", "income", "--quick", "--sections", "worth", "--json", *["-q"] * quiet)

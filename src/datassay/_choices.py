@@ -23,6 +23,20 @@ Bound = Literal["hoeffding", "bernstein"]
 # How records are made faulty, to see whether they are found.
 NoiseScale = Literal["norm", "mean-abs"]
 
+# Models that the command line knows by name.
+Model = Literal[
+    "logistic-regression",
+    "stable-logistic-regression",
+    "decision-tree",
+    "random-forest",
+    "gradient-boosting",
+    "naive-bayes",
+    "nearest-neighbours",
+    "support-vectors",
+    "ridge-regression",
+    "forest-regression",
+]
+
 # What a private release promises, and how.
 Neighbours = Literal["add-remove", "replace"]
 Relation = Literal[Neighbours, "replace-features"]

@@ -20,8 +20,8 @@ import pytest
 
 import datassay as da
 from datassay.cli import build, main
-from datassay.cli.ending import check_conditions
-from datassay.cli.reading import complete_data, complete_file
+from datassay.cli.command import check_conditions
+from datassay.cli.files import complete_data, complete_file
 from datassay.reproduce import engine
 from datassay.results import write_folder, write_whole
 
@@ -414,7 +414,7 @@ def test_whatever_goes_wrong_is_one_line_and_its_exit_code(run, monkeypatch, com
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("datassay.cli.ending.check_conditions", fail)
+    monkeypatch.setattr("datassay.cli.command.check_conditions", fail)
     call = [*command.split(), *CALLS[command]]
     status, out, err = run(*call)
     assert (status, out) == (code, "")
@@ -559,7 +559,7 @@ def test_an_interrupt_that_a_library_renames_is_one_still(run, files, monkeypatc
         except KeyboardInterrupt:
             raise RuntimeError("query interrupted") from None
 
-    monkeypatch.setattr("datassay.cli.ending.check_conditions", fail)
+    monkeypatch.setattr("datassay.cli.command.check_conditions", fail)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background has it ignored
     try:
         code, _, err = run("unique", "people.csv")

@@ -18,8 +18,7 @@ from typer.core import TyperGroup
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli.ending import complain
-from datassay.cli.options import Command
+from datassay.cli.command import Command, complain
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
 BROKEN_PIPE: Final = 141  # what the shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.ending import Ending, Outcome, command
-from datassay.cli.options import Options, option
-from datassay.cli.reading import Data, Label, Reading, load_table
+from datassay.cli.command import Ending, Options, Outcome, command, option
+from datassay.cli.files import Data, Label, Reading, check_written, draw, load_table
 from datassay.cli.running import Devices
-from datassay.cli.writing import check_written, draw
 
 
 @dataclass(frozen=True)

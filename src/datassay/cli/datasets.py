@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from datassay._errors import UsageError
-from datassay.cli.ending import Ending, Outcome, command, listing
-from datassay.cli.options import option
-from datassay.cli.reading import complete_dataset
-from datassay.cli.writing import check_written
+from datassay.cli.command import Ending, Outcome, command, listing, option
+from datassay.cli.files import check_written, complete_dataset
 
 if TYPE_CHECKING:
     from datassay.data import Table

@@ -10,9 +10,8 @@ from typer import Argument
 
 from datassay._choices import Relation
 from datassay._errors import InputError, UsageError
-from datassay.cli.ending import Ending, Outcome, as_text, command
-from datassay.cli.options import Command, Options, option
-from datassay.cli.writing import refuse_inputs
+from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option
+from datassay.cli.files import refuse_inputs
 
 if TYPE_CHECKING:
     from datassay.privacy import Ledger

@@ -10,12 +10,10 @@ from typer import Argument, Option
 
 from datassay._choices import Attacker, Distance, Measure, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay.cli.ending import Ending, Outcome, command
+from datassay.cli.command import Command, Ending, Options, Outcome, check_applies, command, default, given, option
+from datassay.cli.files import Label, ReadingApart, check_written, complete_data, draw, number_list
 from datassay.cli.ledger import open_ledger
-from datassay.cli.options import Command, Options, check_applies, default, given, option
-from datassay.cli.reading import Label, ReadingApart, complete_data, number_list
 from datassay.cli.running import Blocks, nothing_printed
-from datassay.cli.writing import check_written, draw
 
 if TYPE_CHECKING:
     from datassay.market import Disclosure

@@ -2,22 +2,11 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
+from datassay._choices import Model
 from datassay._errors import UsageError
 
-Model = Literal[
-    "logistic-regression",
-    "stable-logistic-regression",
-    "decision-tree",
-    "random-forest",
-    "gradient-boosting",
-    "naive-bayes",
-    "nearest-neighbours",
-    "support-vectors",
-    "ridge-regression",
-    "forest-regression",
-]
 _PLAIN, _STABLE = get_args(Model)[:2]
 _OF_SKLEARN: Final[Mapping[str, str]] = {
     "logistic-regression": "linear_model.LogisticRegression",

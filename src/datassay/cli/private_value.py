@@ -10,13 +10,11 @@ from typer import Argument
 
 from datassay._choices import Bound, Constants, Distance, Neighbours, NoiseKind, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay.cli.ending import Ending, Outcome, command
+from datassay.cli.command import Ending, Options, Outcome, check_applies, command, default, option, parameters
+from datassay.cli.files import Label, ReadingApart, as_number, check_written, complete_data, draw
 from datassay.cli.ledger import Budget, open_ledger
 from datassay.cli.models import make_model
-from datassay.cli.options import Options, check_applies, default, option, parameters
-from datassay.cli.reading import Label, ReadingApart, as_number, complete_data
 from datassay.cli.running import Blocks
-from datassay.cli.writing import check_written, draw
 
 if TYPE_CHECKING:
     from datassay.data import Table

@@ -6,11 +6,9 @@ from typing import Any
 
 from datassay._choices import TextColumns, Weighing
 from datassay._errors import UsageError
-from datassay.cli.ending import Ending, Outcome, command
-from datassay.cli.options import Options, default, option
-from datassay.cli.reading import Columns, Data, Label, column_list, load_table
+from datassay.cli.command import Ending, Options, Outcome, command, default, option
+from datassay.cli.files import Columns, Data, Label, check_written, column_list, draw, load_table
 from datassay.cli.running import Threads
-from datassay.cli.writing import check_written, draw
 
 
 @dataclass(frozen=True)
@@ -27,13 +25,13 @@ class Groups(Options):
 
     def strategy(self, name: str) -> Any:
         """k=8 with what the options say of it; every other strategy by its name."""
-        from datassay.release import mondrian
+        import datassay as da
 
         word, equals, number = name.partition("=")
         if word.strip() != "k" or not equals or not number.strip().isdigit():
             return name
         options = self.given("sensitive", "l", "t") | {"columns": column_list(self.alike) or None}
-        return lambda table: mondrian(table, int(number), strict=not self.relaxed, **options)
+        return lambda table: da.release.mondrian(table, int(number), strict=not self.relaxed, **options)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from datassay._errors import InputError
-from datassay._pace import Pace
-from datassay.cli.ending import Ending, Outcome, command
-from datassay.cli.options import Options, option
-from datassay.cli.reading import Columns, Data, Label, column_list
+from datassay.cli.command import Ending, Options, Outcome, command, option
+from datassay.cli.files import Columns, Data, Label, column_list, refuse_inputs
 from datassay.cli.running import Blocks, nothing_printed
-from datassay.cli.writing import refuse_inputs
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,7 @@ def report(
       datassay report people.csv --quick --json --fail-if "share_unique > 0.1"
     """
     import datassay as da
+    from datassay._work import Pace
     from datassay.report import check_page
 
     check_page(output)

@@ -8,9 +8,8 @@ import typer
 from typer import Argument
 
 from datassay._errors import InputError, UsageError
-from datassay.cli.ending import Ending, Outcome, as_text, command, listing
-from datassay.cli.options import option
-from datassay.cli.writing import check_written, draw
+from datassay.cli.command import Ending, Outcome, as_text, command, listing, option
+from datassay.cli.files import check_written, draw
 
 if TYPE_CHECKING:
     from datassay.reproduce import Reproduction

@@ -8,11 +8,9 @@ from typer import Argument
 
 from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay.cli.ending import Ending, Outcome, command
-from datassay.cli.options import Options, given, option
-from datassay.cli.reading import Categorical, column_list, complete_file
+from datassay.cli.command import Ending, Options, Outcome, command, given, option
+from datassay.cli.files import Categorical, check_written, column_list, complete_file, draw
 from datassay.cli.running import Cluster
-from datassay.cli.writing import check_written, draw
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datassay._errors import UsageError
-from datassay.cli.options import Options, given, option
+from datassay.cli.command import Options, given, option
 
 if TYPE_CHECKING:
     from datassay._work import Progress

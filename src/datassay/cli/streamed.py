@@ -5,20 +5,13 @@ from typing import Any
 
 from datassay._choices import RecordScaling
 from datassay._errors import InputError, UsageError
-from datassay.cli.reading import as_number
-from datassay.cli.valuing import Request, Valued, check_threshold
+from datassay.cli.files import as_number
+from datassay.cli.value import Request, Valued, check_threshold
 
 METHODS = ("knn-shapley", "knn-banzhaf", "knn-loo", "tknn-shapley", "waka")
 
 
-def reads_in_blocks(data: str, streamed: bool) -> bool:
-    """Whether data is read in blocks: asked for, or because it is a folder or a pattern and no data set by name."""
-    from datassay.data import is_many, list_datasets
-
-    return streamed or (is_many(data) and data not in {info.name for info in list_datasets()})
-
-
-def check_streamed(asked: Request, run: dict[str, object]) -> None:
+def _check(asked: Request, run: dict[str, object]) -> None:
     """Refuse, before any work, what cannot be done with records that are read in blocks."""
     from datassay.data import find_parquet
 
@@ -60,11 +53,12 @@ def check_streamed(asked: Request, run: dict[str, object]) -> None:
         check_threshold(options)
 
 
-def value_streamed(asked: Request) -> Valued:
+def value_streamed(asked: Request, run: dict[str, object]) -> Valued:
     """The values of records that are read in blocks, all of them together larger than memory if need be."""
     import datassay as da
     from datassay.data import column_names, missing_column
 
+    _check(asked, run)
     label, validation, reading = asked.label, asked.validation, asked.reading
     assert label is not None
     assert validation is not None

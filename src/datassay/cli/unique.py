@@ -6,11 +6,9 @@ from typing import Any
 
 from datassay._choices import MissingValues
 from datassay._errors import UsageError
-from datassay.cli.ending import Ending, Outcome, command
-from datassay.cli.options import Options, given, option
-from datassay.cli.reading import Categorical, Data, Id, column_list
+from datassay.cli.command import Ending, Options, Outcome, command, given, option
+from datassay.cli.files import Categorical, Data, Id, check_written, column_list, draw
 from datassay.cli.running import Threads, to_bytes
-from datassay.cli.writing import check_written, draw
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay._pace import Pace
-from datassay._work import Progress
+from datassay._work import Pace, Progress
 from datassay.data import Table
 from datassay.identity import measured_bins
 from datassay.neighbors import Neighbours
