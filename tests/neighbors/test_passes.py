@@ -19,7 +19,7 @@ from datassay.neighbors import (
     make_space,
     nearest_neighbours,
 )
-from datassay.neighbors.passes import Scratch, group_size
+from datassay.neighbors.views import Scratch, group_size
 
 
 def ranking(distances):

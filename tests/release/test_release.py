@@ -461,3 +461,10 @@ def test_places_drawn_for_values_lead_back_to_them(seed, n):
     places, back = _spread_codes(codes, 5, rng)
     np.testing.assert_array_equal(back(places), codes)
     assert ((places >= 0) & (places <= 1)).all()
+
+
+def test_confidence_in_a_label_that_a_release_has_lost_is_none():
+    train = da.read_table(pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": ["a", "a", "b", "b"]}), "y")
+    test = da.read_table(pd.DataFrame({"x": [0.0, 3.0, 3.0, 0.0], "y": ["a", "b", "c", "c"]}), "y")
+    found = da.release.predictive_utility(train, test, k=1)
+    assert (found.accuracy, found.loss) == (0.5, 0.5)

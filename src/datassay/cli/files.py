@@ -147,7 +147,7 @@ def load_table(source: str, label: str | None, id: str | None, reading: dict[str
     return table
 
 
-def is_many_files(data: str) -> bool:
+def names_many(data: str) -> bool:
     """Whether data is a folder or a pattern, and no data set by name."""
     from datassay.data import is_many, list_datasets
 

@@ -10,7 +10,7 @@ import typer
 from datassay._choices import Bound, Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import Ending, Options, Outcome, check_applies, command, given, option, parameters
-from datassay.cli.files import Data, Label, Reading, as_number, check_written, draw, is_many_files, load_table
+from datassay.cli.files import Data, Label, Reading, as_number, check_written, draw, load_table, names_many
 from datassay.cli.running import Devices
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     check_applies(method, asked.options, asked.taken)
     if truth is not None and fits.group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
-    if streamed or is_many_files(data):
+    if streamed or names_many(data):
         values, how, tuned, marked = value_streamed(asked, {"--dask": run.dask, "--device": run.device})
     else:
         with run.at_work():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREY, ORANGE, PALE, PALETTE
+from datassay.results import BLUE, GREY, ORANGE, PALETTE, SILVER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ def _stacks(values: Floats, names: Sequence[str], means: Floats) -> Iterator[tup
         yield names[j], PALETTE[place], values[:, j]
     if len(shown) < len(order):
         rest = order[len(shown) :]
-        yield f"{len(rest)} others", PALE, values[:, rest].sum(axis=1)
+        yield f"{len(rest)} others", SILVER, values[:, rest].sum(axis=1)
 
 
 def draw_means(
@@ -40,7 +40,7 @@ def draw_means(
     colour = BLUE if label is None else None
     ax.barh(at + 0.2, values[order], 0.38, color=colour, xerr=error, label=label or "uniqueness Shapley")
     if label is None:
-        ax.barh(at - 0.2, entropies[order], 0.38, color=PALE, label="entropy, alone")
+        ax.barh(at - 0.2, entropies[order], 0.38, color=SILVER, label="entropy, alone")
     ax.set_yticks(at, [str(names[j]) for j in order])
     ax.set_xlabel("bits")
     ax.legend(frameon=False)

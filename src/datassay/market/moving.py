@@ -145,14 +145,13 @@ def knn_utility(
     k: int,
     metric: Metric,
     utility: Utility,
-    run: Schedule,
+    run: Schedule | None = None,
 ) -> float:
     """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
 
     >>> import numpy as np
-    >>> from datassay.neighbors import Schedule
     >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
-    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Schedule())
+    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes")
     0.0
     """
     if len(points) == 0:
@@ -167,5 +166,5 @@ def knn_utility(
         votes = np.stack([(near == c).sum(axis=1) for c in range(n_classes)], axis=1)
         return (votes.argmax(axis=1) == labels,)
 
-    (right,) = collect(space, NearestRanking(used), compute, run)
+    (right,) = collect(space, NearestRanking(used), compute, run or Schedule())
     return float(right.sum() / (len(right) * (used if utility == "votes" else 1)))

@@ -21,7 +21,10 @@ from datassay._run import DEFAULT_MEMORY
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.neighbors.device import DeviceSpace, device_of
-from datassay.neighbors.passes import (
+from datassay.neighbors.passes import accumulate, collect, space_on
+from datassay.neighbors.records import record_space
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
+from datassay.neighbors.views import (
     AnySpace,
     FullRanking,
     NearestDistances,
@@ -32,13 +35,8 @@ from datassay.neighbors.passes import (
     View,
     Within,
     WithinThreshold,
-    accumulate,
-    collect,
     others,
-    space_on,
 )
-from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
 
 T = TypeVar("T")
 FEW: Final = 2**16

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import UsageError
 from datassay._work import Bar, chunks
-from datassay.neighbors.passes import FullRanking, NearestDistances, NearestRanking, Ranked, Schedule, group_size
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace, nearest_of, points_at_once
+from datassay.neighbors.views import FullRanking, NearestDistances, NearestRanking, Ranked, Schedule, group_size
 
 
 def accumulate_records(

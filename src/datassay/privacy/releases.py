@@ -199,7 +199,7 @@ def _set_up(
     check_ledger(ledger)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
-        memory=run.memory, progress=run.progress, fitted_on="validation",
+        memory=run.memory, progress=run.progress, fitted_on="validation", in_memory=True,
     )  # fmt: skip
     inputs = game.inputs
     notes = list(inputs.notes)

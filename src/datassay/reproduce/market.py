@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 import datassay as da
 from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
-from datassay.neighbors import Schedule
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.results import BLUE, PURPLE
 
@@ -62,7 +61,7 @@ class _Reviews:
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
-    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy", run=Schedule())
+    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy")
 
 
 @cache

@@ -29,11 +29,6 @@ from .frames import Columns as Columns
 from .frames import Framed as Framed
 from .frames import FrameKind as FrameKind
 from .frames import make_frame as make_frame
-from .legacy import check_axes as check_axes
-from .legacy import freeze as freeze
-from .legacy import frozen as frozen
-from .legacy import new_axes as new_axes
-from .legacy import value_of as value_of
 from .result import PerRecord as PerRecord
 from .result import Result as Result
 from .result import load_result as load_result

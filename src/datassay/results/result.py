@@ -116,6 +116,10 @@ class Result(Framed):
         """Columns of the file and the frame: those declared; a class with more of them adds its own."""
         return self._declared()
 
+    def _saved(self) -> Columns:
+        """Columns of the file, where these are more than those of the frame."""
+        return self._columns()
+
     def _header(self) -> dict[str, object]:
         """Everything that is no column, as plain as JSON is."""
         inside = {*self.COLUMNS.values(), *self.ASIDE}
@@ -147,7 +151,7 @@ class Result(Framed):
 
         The file appears whole or not at all.
         """
-        return save_columns(path, self._header(), self._columns())
+        return save_columns(path, self._header(), self._saved())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -227,14 +231,10 @@ def load_result(path: str | os.PathLike[str]) -> Result:
     header, columns = load_columns(path)
     kind = header.get("kind")
     made = getattr(datassay, kind.title().replace(" ", ""), None) if isinstance(kind, str) else None
-    from datassay.results.legacy import LOADERS, load_the_old_way
-
-    old: Any = load_the_old_way if kind in LOADERS else None
-    moved = made if isinstance(made, type) and issubclass(made, Result) else None
-    if not moved and not old:
+    if not (isinstance(made, type) and issubclass(made, Result)):
         raise InputError(f"{str(path)!r} holds something of kind {kind!r}, which is no result")
     try:
-        return moved._load(header, columns) if moved else old(kind, header, columns)
+        return made._load(header, columns)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{str(path)!r} is not a result saved by datassay") from None
 
@@ -290,7 +290,7 @@ def _to_plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Result):
-        return {"header": value._header(), "columns": _to_plain(value._columns())}
+        return {"header": value._header(), "columns": _to_plain(value._saved())}
     if isinstance(value, np.ndarray):
         return _to_plain(value.tolist())
     if isinstance(value, Mapping):

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
 from datassay._run import Run
 from datassay._tensors import without_tensors
@@ -104,6 +103,8 @@ class Game:
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
         if self.folder is None:
             return self
+        from datassay._checkpoint import Checkpoint, digest
+
         seen: object = self.space
         if isinstance(self.space, RecordSpace):
             records = self.space.records
