@@ -18,7 +18,7 @@ def clock(monkeypatch):
 
 def test_nothing_is_said_of_what_is_soon_done(clock, capsys):
     pace = _work.Pace()
-    for done in range(1, 10):
+    for done in range(1, 30):
         clock[0] += 1
         pace(done, 100)
     assert capsys.readouterr().err == ""
@@ -27,16 +27,16 @@ def test_nothing_is_said_of_what_is_soon_done(clock, capsys):
 def test_what_takes_long_says_how_long_it_still_takes_and_ever_more_rarely(clock, capsys):
     pace = _work.Pace()
     for done in range(1, 101):
-        clock[0] += 1
+        clock[0] += 3
         pace(done, 100)
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "10% done after 10 s, about 90 s left"
+    assert said[0] == "10% done after 30 s, about 4 minutes left"
     assert [line.split()[0] for line in said] == ["10%", "20%", "40%", "80%"]
     clock[0] += 50
     for done in range(1, 6):  # the next calculation is measured by itself
-        clock[0] += 5
+        clock[0] += 15
         pace(done, 5)
-    assert capsys.readouterr().err == "60% done after 10 s, about 10 s left\n"
+    assert capsys.readouterr().err == "60% done after 30 s, about 30 s left\n"
 
 
 def test_a_plan_is_said_before_it_starts_and_each_stage_when_it_ends(clock, capsys):

@@ -28,7 +28,8 @@ Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 """Called with (how much is done, of how much); True draws a bar on standard error."""
 
 T = TypeVar("T")
-WORTH_SAYING: Final = 10.0  # seconds; of work that takes less, nothing is said where there is no bar
+WORTH_SAYING: Final = 10.0  # seconds; a plan that takes less is not told where there is no bar
+PATIENCE: Final = 30.0  # seconds until work without a plan is told of
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -279,7 +280,7 @@ def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], Abstra
 class Pace(AbstractContextManager["Pace"]):
     """Progress in lines on standard error, for a file or a pipe, where a bar is nothing to look at.
 
-    Any function may be given one: after ten seconds it says how much is done, and about how long the rest will take.
+    Any function may be given one: after half a minute it says how much is done, and about how long the rest will take.
 
     A calculation that plans its stages says before it starts how long they will take, and how long each took as it
     ends; then ``bar`` is whether to draw a bar for them as well.
@@ -287,14 +288,14 @@ class Pace(AbstractContextManager["Pace"]):
 
     def __init__(self, n_jobs: int | None = None, bar: bool = False) -> None:
         self.n_jobs, self.bar = n_jobs, bar
-        self._done, self._before, self._begun, self._next = 0, 0, time.monotonic(), WORTH_SAYING
+        self._done, self._before, self._begun, self._next = 0, 0, time.monotonic(), PATIENCE
         self._stage, self._speaks = "", False
 
     def __call__(self, done: int, total: int) -> None:
         """So much is done, of so much."""
         now = time.monotonic()
         if done < self._done:  # a calculation of its own
-            self._begun, self._before, self._next = now, done, WORTH_SAYING
+            self._begun, self._before, self._next = now, done, PATIENCE
         self._done = done
         spent, more = now - self._begun, done - self._before
         if spent >= self._next and more > 0 and done < total:
