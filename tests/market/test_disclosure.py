@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import datassay as da
 from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
 from datassay.market.owner import RehearsingOwner
-from datassay.neighbors import Schedule
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
 ONE = Schedule(1, 2**26, None)

@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
-from datassay.data import prepare
 from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
     AnySpace,
     NearestDistances,
     NeighbourGraph,
-    Schedule,
     Within,
     WithinThreshold,
     collect,
     make_space,
+    neighbours_of,
     one_by_one,
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
@@ -104,20 +105,20 @@ def value_score_attack(
     seed = _checks.integer("seed", seed, at_least=0)
     private = scores.startswith("private")
     threshold = scores.endswith("tknn_shapley")
-    metric = metric or ("cosine" if threshold else "euclidean")
-    inputs = prepare(X, y, X_val, y_val)
+    given = neighbours_of(X, y, X_val, y_val, metric=metric or (COSINE if threshold else EUCLIDEAN))
+    metric, inputs = given.metric, given.inputs
     n = len(inputs.labels)
     drawn = 2 * members + shadow
-    if n < drawn + (X_val is None):
+    if n < drawn + (inputs.points_val is None):
         raise InputError(
             f"the game needs {drawn:,} records ({members} members, as many non-members, {shadow} shadow records)"
-            f"{' and some to validate with' if X_val is None else ''}, and there are {n:,}"
+            f"{' and some to validate with' if inputs.points_val is None else ''}, and there are {n:,}"
         )
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     chosen, points = order[:drawn], as_array(inputs.points)
     points_val, codes_val = as_array(inputs.points_val), inputs.codes_val
-    if X_val is None:
+    if inputs.points_val is None:
         rest = order[drawn : drawn + 200]
         points_val, codes_val = points[rest], inputs.codes[rest]
     space = make_space(points[chosen], points_val, metric)

@@ -14,12 +14,11 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._choices import Calculation
 from datassay._errors import InputError, UsageError
-from datassay._run import Tasks
+from datassay._run import Schedule, Tasks
 from datassay._work import Bar, chunks, gather
 from datassay.data import Ids, Table, TableLike, as_table, missing_column
 from datassay.identity.engine import half_width
 from datassay.identity.gower import Gower, fit_gower
-from datassay.neighbors import Schedule
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]

@@ -38,7 +38,6 @@ from .views import Nearest as Nearest
 from .views import NearestDistances as NearestDistances
 from .views import NearestRanking as NearestRanking
 from .views import Ranked as Ranked
-from .views import Schedule as Schedule
 from .views import View as View
 from .views import Within as Within
 from .views import WithinThreshold as WithinThreshold

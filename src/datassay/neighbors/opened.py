@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.neighbors.device import DeviceSpace, device_of
@@ -30,7 +30,6 @@ from datassay.neighbors.views import (
     NearestDistances,
     NearestRanking,
     Ranked,
-    Schedule,
     Scratch,
     View,
     Within,

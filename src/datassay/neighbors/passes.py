@@ -22,13 +22,13 @@ from datassay import _checks
 from datassay._choices import Metric
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
-from datassay._run import Blocks, Device, documented
+from datassay._run import Blocks, Device, Schedule, documented
 from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import NeighbourGraph, make_space
-from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Schedule, Scratch, View, group_size, others
+from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Scratch, View, group_size, others
 
 if TYPE_CHECKING:
     import torch

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Neighbours, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.data import Inputs
@@ -30,7 +30,6 @@ from datassay.neighbors import (
     EUCLIDEAN,
     FullRanking,
     Ranked,
-    Schedule,
     Within,
     WithinThreshold,
     collect,

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import ReleaseKind
 from datassay._errors import InputError
+from datassay._run import Schedule
 from datassay.data import Encoder, as_labels
-from datassay.neighbors import NeighbourGraph, Schedule, Within, WithinThreshold, accumulate, make_space
+from datassay.neighbors import NeighbourGraph, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Columns, Fact, Result, as_facts
 
 COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
