@@ -21,7 +21,7 @@ import pytest
 import datassay as da
 from datassay.cli import build, main
 from datassay.cli.command import check_conditions
-from datassay.cli.files import complete_data, complete_file
+from datassay.cli.inputs import complete_data, complete_file
 from datassay.reproduce import engine
 from datassay.results import write_folder, write_whole
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, command, option
-from datassay.cli.files import Data, Label, Reading, check_written, draw, load_table
-from datassay.cli.running import Devices
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, option
+from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Outcome, command, listing, option
-from datassay.cli.files import check_written, complete_dataset
+from datassay.cli.command import Ending, Outcome, check_written, command, listing, option
+from datassay.cli.inputs import complete_dataset
 
 if TYPE_CHECKING:
     from datassay.data import Table

@@ -10,8 +10,7 @@ from typer import Argument
 
 from datassay._choices import Relation
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option
-from datassay.cli.files import refuse_inputs
+from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option, refuse_inputs
 
 if TYPE_CHECKING:
     from datassay.privacy import Ledger

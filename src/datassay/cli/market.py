@@ -10,10 +10,21 @@ from typer import Argument, Option
 
 from datassay._choices import Attacker, Distance, Measure, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Command, Ending, Options, Outcome, check_applies, command, default, given, option
-from datassay.cli.files import Label, ReadingApart, check_written, complete_data, draw, number_list
+from datassay.cli.command import (
+    Command,
+    Ending,
+    Options,
+    Outcome,
+    check_applies,
+    check_written,
+    command,
+    default,
+    draw,
+    given,
+    option,
+)
+from datassay.cli.inputs import Blocks, Label, ReadingApart, complete_data, nothing_printed, number_list
 from datassay.cli.ledger import open_ledger
-from datassay.cli.running import Blocks, nothing_printed
 
 if TYPE_CHECKING:
     from datassay.market import Disclosure

@@ -10,11 +10,21 @@ from typer import Argument
 
 from datassay._choices import Bound, Constants, Distance, Neighbours, NoiseKind, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_applies, command, default, option, parameters
-from datassay.cli.files import Label, ReadingApart, as_number, check_written, complete_data, draw
+from datassay.cli.command import (
+    Ending,
+    Options,
+    Outcome,
+    check_applies,
+    check_written,
+    command,
+    default,
+    draw,
+    option,
+    parameters,
+)
+from datassay.cli.inputs import Blocks, Label, ReadingApart, as_number, complete_data
 from datassay.cli.ledger import Budget, open_ledger
 from datassay.cli.models import make_model
-from datassay.cli.running import Blocks
 
 if TYPE_CHECKING:
     from datassay.data import Table

@@ -6,9 +6,8 @@ from typing import Any
 
 from datassay._choices import TextColumns, Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, command, default, option
-from datassay.cli.files import Columns, Data, Label, check_written, column_list, draw, load_table
-from datassay.cli.running import Threads
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.inputs import Columns, Data, Label, Threads, column_list, load_table
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from datassay._errors import InputError
-from datassay.cli.command import Ending, Options, Outcome, command, option
-from datassay.cli.files import Columns, Data, Label, column_list, refuse_inputs
-from datassay.cli.running import Blocks, nothing_printed
+from datassay.cli.command import Ending, Options, Outcome, command, option, refuse_inputs
+from datassay.cli.inputs import Blocks, Columns, Data, Label, column_list, nothing_printed
 
 
 @dataclass(frozen=True)

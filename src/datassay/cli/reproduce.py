@@ -8,8 +8,7 @@ import typer
 from typer import Argument
 
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Ending, Outcome, as_text, command, listing, option
-from datassay.cli.files import check_written, draw
+from datassay.cli.command import Ending, Outcome, as_text, check_written, command, draw, listing, option
 
 if TYPE_CHECKING:
     from datassay.reproduce import Reproduction

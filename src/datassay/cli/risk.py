@@ -8,9 +8,8 @@ from typer import Argument
 
 from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, command, given, option
-from datassay.cli.files import Categorical, check_written, column_list, complete_file, draw
-from datassay.cli.running import Cluster
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, given, option
+from datassay.cli.inputs import Categorical, Cluster, column_list, complete_file
 
 
 @dataclass(frozen=True)

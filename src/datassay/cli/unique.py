@@ -6,9 +6,8 @@ from typing import Any
 
 from datassay._choices import MissingValues
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, command, given, option
-from datassay.cli.files import Categorical, Data, Id, check_written, column_list, draw
-from datassay.cli.running import Threads, to_bytes
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, given, option
+from datassay.cli.inputs import Categorical, Data, Id, Threads, column_list, to_bytes
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,19 @@ import typer
 
 from datassay._choices import Bound, Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_applies, command, given, option, parameters
-from datassay.cli.files import Data, Label, Reading, as_number, check_written, draw, load_table, names_many
-from datassay.cli.running import Devices
+from datassay.cli.command import (
+    Ending,
+    Options,
+    Outcome,
+    check_applies,
+    check_written,
+    command,
+    draw,
+    given,
+    option,
+    parameters,
+)
+from datassay.cli.inputs import Data, Devices, Label, Reading, as_number, load_table, names_many
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,12 +19,12 @@ from .inputs import Inputs as Inputs
 from .inputs import prepare as prepare
 from .inputs import prepare_records as prepare_records
 from .labels import as_labels as as_labels
-from .partitions import is_dask as is_dask
 from .reading import as_ids as as_ids
 from .reading import as_table as as_table
 from .reading import bytes_in_memory as bytes_in_memory
 from .reading import column_names as column_names
 from .reading import frame_columns as frame_columns
+from .reading import is_dask as is_dask
 from .reading import is_missing as is_missing
 from .reading import read_distinct as read_distinct
 from .reading import read_table as read_table

@@ -24,7 +24,6 @@ from datassay import _checks
 from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.data.files import ParquetFile, describe, find_parquet, is_many, unreadable
-from datassay.data.partitions import count_partitions, is_dask
 from datassay.data.table import Column, Table, check_encoding, missing_column
 
 if TYPE_CHECKING:
@@ -224,11 +223,13 @@ def read_distinct(
         raise InputError(f"there is a column {count!r} already; give the count another name")
     categories = [name for name in chosen if name in {*categorical, *source.categories}]
     source.check(chosen, everything=columns is None)
-    found: object = (
-        count_partitions(path, chosen, weight, count)
-        if is_dask(path)
-        else _count_files(source, chosen, categories, weight, count, memory)
-    )
+    found: object
+    if is_dask(path):
+        from datassay.data.partitions import count_partitions
+
+        found = count_partitions(path, chosen, weight, count)
+    else:
+        found = _count_files(source, chosen, categories, weight, count, memory)
     counted = read_table(found, ignore=[count], categorical=categories, text="categorical", name=source.name)
     note = (
         f"each row of {source.name} is one of {len(counted):,} distinct ones, and stands for as many as {count!r} says"
@@ -338,6 +339,11 @@ def _own_columns(schema: "pa.Schema") -> list[str]:
     """The columns but for an index that pandas stored."""
     stored = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in schema.names if name and name not in stored and not STORED_INDEX.fullmatch(name)]
+
+
+def is_dask(given: object) -> bool:
+    """Whether this is a Dask data frame; says so without importing Dask."""
+    return type(given).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(given, "to_delayed")
 
 
 def _counted_source(given: Any) -> _Counted:

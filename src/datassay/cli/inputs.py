@@ -1,7 +1,10 @@
-"""The user's files: how a command reads the data, and what it refuses to write."""
+"""What a command is given: the user's data, and who does the work."""
 
 import csv
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,11 +13,10 @@ from typer import Argument, Option
 
 from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Options, option
+from datassay.cli.command import Options, given, option
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from datassay._work import Progress
     from datassay.data import Table
 
 COMPLETED: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
@@ -187,51 +189,107 @@ def number_list(
     return numbers
 
 
-Files = Sequence[Path | None]
+def to_bytes(mebibytes: int | None) -> int | None:
+    """MiB of the command line as the library counts memory."""
+    return None if mebibytes is None else mebibytes * 2**20
 
 
-def refuse_inputs(written: Files, read: "Sequence[str | Path | None]") -> None:
-    """Refuse to write over what is read (a file, or a data set in the folder of data sets), or twice to one place."""
-    from datassay.data import dataset_file, is_many, would_be_read
+@dataclass(frozen=True)
+class Threads(Options):
+    """How many threads do the work."""
 
-    sources = [str(source) for source in read if source is not None]
-    inputs = {Path(source).resolve() for source in sources}
-    inputs |= {file.resolve() for source in sources if (file := dataset_file(source)) is not None}
-    places: set[Path] = set()
-    for path in written:
-        if path is None:
-            continue
-        for source in sources:
-            if is_many(source) and would_be_read(path, source):
-                raise UsageError(f"{path} would become a part of {source!r}, which is read; write it elsewhere")
-        if path.resolve() in inputs:
-            raise UsageError(f"{path} is an input; writing there would overwrite your data")
-        if path.resolve() in places:
-            raise UsageError(f"{path} is named twice; every file to write needs a name of its own")
-        places.add(path.resolve())
+    jobs: int = option("Threads; -1 for all cores.", "--jobs", "-j", default=-1)
+
+    def __post_init__(self) -> None:
+        if self.jobs != -1 and self.jobs < 1:
+            raise UsageError(f"--jobs must be at least 1, or -1 for all cores; got {self.jobs}")
+
+    def arguments(self, progress: "Progress") -> dict[str, Any]:
+        """How to run, as functions take it; how much memory, only if it was said."""
+        return {"n_jobs": self.jobs, "progress": progress} | given(memory=getattr(self, "memory", None))
 
 
-def check_written(
-    read: "Sequence[str | Path | None]", tables: Files = (), figures: Files = (), also: Files = ()
-) -> None:
-    """Refuse, before any work, what could not be written, would overwrite what is read, or is named twice."""
-    from datassay import results
+@dataclass(frozen=True)
+class Blocks(Threads):
+    """How many threads do the work, in blocks of which size."""
 
-    for table in tables:
-        if table is not None:
-            results.check_output(table)
-    for figure in figures:
-        if figure is not None:
-            results.check_figure(figure)
-    refuse_inputs([*tables, *figures, *also], read)
+    memory: int | None = option("MiB to use for blocks of distances ({knn_shapley.memory}).", min=1, callback=to_bytes)
 
 
-def draw(plot: "Callable[[Axes], Axes]", path: Path | None, width: float = 7, height: float = 4) -> None:
-    """Let ``plot`` draw on a figure of its own (no window, no pyplot) and save it, if it is asked for."""
-    if path is None:
+@dataclass(frozen=True)
+class Cluster(Threads):
+    """Threads or a Dask cluster, and where what is done is kept."""
+
+    dask: str | None = option(
+        "Run on the Dask cluster with its scheduler here, such as tcp://HOST:8786.", metavar="ADDRESS"
+    )
+    checkpoint: Path | None = option(
+        "Keep what is done in this folder; a run that was stopped goes on from it.", metavar="FOLDER"
+    )
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let the Dask cluster do what is done meanwhile, if one was named."""
+        if self.dask is None:
+            yield
+            return
+        import joblib
+
+        from datassay._cluster import connect
+
+        with connect(self.dask) as client, joblib.parallel_config(backend="dask", client=client):
+            yield
+
+    def folder(self, part: str) -> Path | None:
+        """Where a command that calculates several things keeps one of them."""
+        if self.checkpoint is None:
+            return None
+        try:
+            self.checkpoint.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"no checkpoint can be kept in {str(self.checkpoint)!r}: {error.strerror}") from None
+        return self.checkpoint / part
+
+
+@dataclass(frozen=True)
+class Devices(Cluster):
+    """Threads, a Dask cluster or a graphics card."""
+
+    device: str | None = option(
+        "Where the neighbours are found: cuda (a graphics card) or cpu, by torch; without it, here."
+    )
+    memory: int | None = option(
+        "MiB to use for blocks of distances ({knn_shapley.memory}, or with --device what is free there).",
+        min=1,
+        callback=to_bytes,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dask is not None and self.device is not None:
+            raise UsageError("--dask and --device are two answers to who does the work; give one of them")
+
+
+@contextmanager
+def nothing_printed() -> Iterator[None]:
+    """Keep standard output for what the command says: scipy's solver (HiGHS) prints there, whatever it is asked.
+
+    It does so beneath Python, hence the file descriptors.
+    """
+    import ctypes
+
+    try:
+        sys.stdout.flush()
+        kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    except (OSError, ValueError):  # it is closed
+        yield
         return
-    from matplotlib.figure import Figure
-
-    from datassay.results import save_figure
-
-    save_figure(plot(Figure(figsize=(width, height), layout="constrained").add_subplot()), path)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        with suppress(Exception):  # what C still holds back would come out later
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
