@@ -12,15 +12,15 @@ FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da,
 # To be written still: these say «object», or leave a parameter out.
 UNTYPED = { "audit", "compare_releases", "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins", "membership_attack",
     "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
-    "read_distinct", "read_table", "report",
+    "report",
     "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
     "value_score_attack",
 }  # fmt: skip
-UNTOLD = { "audit", "census", "compare_releases", "fit_encoder", "group_sizes",
-    "layered_design", "load_dataset", "load_design", "measured_bins",
+UNTOLD = { "audit", "compare_releases", "group_sizes",
+    "layered_design", "load_design", "measured_bins",
     "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
-    "private_layered_shapley", "private_tknn_shapley", "read_distinct",
-    "report", "search_equilibrium", "search_prices", "value_score_attack", "voters",
+    "private_layered_shapley", "private_tknn_shapley",
+    "report", "search_equilibrium", "search_prices", "value_score_attack",
 }  # fmt: skip
 
 

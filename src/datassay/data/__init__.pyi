@@ -1,4 +1,5 @@
 from .aliases import ArrayLike as ArrayLike
+from .aliases import DaskFrame as DaskFrame
 from .aliases import Ids as Ids
 from .aliases import Labels as Labels
 from .aliases import PathLike as PathLike
@@ -9,8 +10,11 @@ from .datasets import DatasetInfo as DatasetInfo
 from .datasets import dataset_file as dataset_file
 from .datasets import list_datasets as list_datasets
 from .datasets import load_dataset as load_dataset
+from .distinct import read_distinct as read_distinct
 from .encoding import Encoder as Encoder
 from .encoding import fit_encoder as fit_encoder
+from .files import bytes_in_memory as bytes_in_memory
+from .files import column_names as column_names
 from .files import find_parquet as find_parquet
 from .files import is_many as is_many
 from .files import would_be_read as would_be_read
@@ -18,15 +22,12 @@ from .inputs import FittedOn as FittedOn
 from .inputs import Inputs as Inputs
 from .inputs import prepare as prepare
 from .inputs import prepare_records as prepare_records
+from .labels import as_ids as as_ids
 from .labels import as_labels as as_labels
-from .reading import as_ids as as_ids
+from .labels import is_missing as is_missing
+from .partitions import is_dask as is_dask
 from .reading import as_table as as_table
-from .reading import bytes_in_memory as bytes_in_memory
-from .reading import column_names as column_names
 from .reading import frame_columns as frame_columns
-from .reading import is_dask as is_dask
-from .reading import is_missing as is_missing
-from .reading import read_distinct as read_distinct
 from .reading import read_table as read_table
 from .records import ACCEPTED as ACCEPTED
 from .records import Records as Records

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from typing_extensions import TypeAliasType
 
 if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
     from narwhals.typing import IntoDataFrame, IntoSeries
 
     from datassay.data.records import Records
@@ -27,4 +28,7 @@ Ids = TypeAliasType("Ids", "IntoSeries | ArrayLike")
 TableLike = TypeAliasType("TableLike", "Table | IntoDataFrame | PathLike")
 """A table: one that was read, a data frame, the path of a file, or the name of a data set."""
 
-__all__ = ["ArrayLike", "Ids", "Labels", "PathLike", "Points", "TableLike"]
+DaskFrame = TypeAliasType("DaskFrame", "DataFrame")
+"""A data frame in partitions, of Dask."""
+
+__all__ = ["ArrayLike", "DaskFrame", "Ids", "Labels", "PathLike", "Points", "TableLike"]

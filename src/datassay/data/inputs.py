@@ -14,8 +14,8 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._tensors import without_tensors
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.labels import Codes, as_labels, as_targets, coded
-from datassay.data.reading import as_ids, frame_index
+from datassay.data.labels import Codes, as_ids, as_labels, as_targets, coded
+from datassay.data.reading import frame_index
 from datassay.data.records import ACCEPTED, Records, scaled
 from datassay.data.table import Table
 

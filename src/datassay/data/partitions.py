@@ -9,6 +9,11 @@ Frame = Any  # a pandas data frame: it has no types of its own, and is not neede
 AT_ONCE: Final = 8  # counts of partitions that are put together at a time
 
 
+def is_dask(given: object) -> bool:
+    """Whether this is a Dask data frame; says so without importing Dask."""
+    return type(given).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(given, "to_delayed")
+
+
 def count_partitions(frame: Any, columns: Sequence[str], weight: str | None, count: str) -> Frame:
     """The distinct rows, in the order of their values, and in ``count`` how often each occurs or what it weighs.
 

@@ -142,9 +142,10 @@ class Setting:
 def read_tables(original: TableLike, released: TableLike | Released, control: TableLike | None = None) -> Tables:
     """The tables of an attack, the others read like the original."""
     here = as_table(original, text="categorical")
-    there = as_table(getattr(released, "table", released), text="categorical", like=here)
+    release: Any = released
+    there = as_table(getattr(release, "table", release), text="categorical", like=here)
     others = None if control is None else as_table(control, text="categorical", like=here)
-    return Tables(here, there, others, getattr(released, "synthetic", None))
+    return Tables(here, there, others, getattr(release, "synthetic", None))
 
 
 def schedule_of(run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:

@@ -16,7 +16,7 @@ from datassay._errors import UsageError
 from datassay._work import Progress
 from datassay.identity import engine
 from datassay.identity.counting import Coarsening, in_words
-from datassay.identity.question import MEMORY, Reading, Way, ask, count
+from datassay.identity.question import MEMORY, FileReading, Way, ask, count
 from datassay.identity.results import KEY, Groups, Uniqueness, UniquenessQueries, alike, check_key
 from datassay.results import Parameter
 
@@ -152,7 +152,7 @@ def uniqueness_shapley(
         raise UsageError(f"permutations says how many orders are drawn: leave out {given[1]}")
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
         _checks.not_one_string(parameter, listed)
-    read = Reading(id, tuple(categorical), tuple(carry))
+    read = FileReading(id, tuple(categorical), tuple(carry))
     question = ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
     counted = count(question)
     cells = counted.cells

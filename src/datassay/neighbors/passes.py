@@ -97,7 +97,7 @@ def accumulate(
 
         return accumulate_records(space, view, add, run)
     if isinstance(space, DeviceSpace):
-        from datassay.neighbors.device import accumulate_on_device
+        from datassay.neighbors.device.passes import accumulate_on_device
 
         return accumulate_on_device(space, view, add, run)
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
@@ -122,7 +122,7 @@ def collect(
     Blocks are views of buffers that the next block writes over: ``compute`` returns arrays of its own.
     """
     if isinstance(space, DeviceSpace):
-        from datassay.neighbors.device import collect_on_device
+        from datassay.neighbors.device.passes import collect_on_device
 
         return collect_on_device(space, view, compute, run)
     plan = _plan(space, view, run, extra_per_worker=0)

@@ -173,7 +173,7 @@ def _one_in(delta: float) -> str:
     return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
 
 
-def _label_alone(openly: da.Values, labels: NDArray[np.str_]) -> float:
+def _label_alone(openly: "da.Values", labels: NDArray[np.str_]) -> float:
     """How far the mean value of a record's label agrees with its own value."""
     codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
     return _agreement((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
@@ -186,7 +186,7 @@ def _agreement(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
 
 
-def _with_first(job: Job, private: da.Table, openly: da.Values) -> float | None:
+def _with_first(job: Job, private: "da.Table", openly: "da.Values") -> float | None:
     """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
     if job.values is None:
         return None

@@ -195,13 +195,7 @@ class RiskShapley(Result):
         Confidence limits where orders were sampled; None if values are exact.
     """
 
-    COLUMNS: ClassVar = {
-        "id": "ids",
-        "present": "present",
-        "value_*": "values",
-        "lower_*": "lower",
-        "upper_*": "upper",
-    }
+    COLUMNS: ClassVar = {"id": "ids", "present": "present", "value_*": "values", "lower_*": "lower", "upper_*": "upper"}
 
     values: Floats
     ids: NDArray[np.generic]
