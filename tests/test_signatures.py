@@ -10,17 +10,16 @@ from datassay._run import described
 
 FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
 # To be written still: these say «object», or leave a parameter out.
-UNTYPED = { "audit", "compare_releases", "disclosure_game", "disclosure_leakage", "group_sizes", "measured_bins", "membership_attack",
-    "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
+UNTYPED = {
+    "disclosure_game", "disclosure_leakage",
+    "price",
     "report",
-    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
-    "value_score_attack",
+    "search_equilibrium", "search_prices",
 }  # fmt: skip
-UNTOLD = { "audit", "compare_releases", "group_sizes",
-    "layered_design", "load_design", "measured_bins",
-    "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
-    "private_layered_shapley", "private_tknn_shapley",
-    "report", "search_equilibrium", "search_prices", "value_score_attack",
+UNTOLD = {
+
+    "layered_design", "load_design",
+    "report", "search_equilibrium", "search_prices",
 }  # fmt: skip
 
 

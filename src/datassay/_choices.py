@@ -38,8 +38,8 @@ Model = Literal[
 ]
 
 # What a private release promises, and how.
-Neighbours = Literal["add-remove", "replace"]
-Relation = Literal[Neighbours, "replace-features"]
+Relation = Literal["add-remove", "replace"]
+AnyRelation = Literal[Relation, "replace-features"]
 ReleaseKind = Literal["histogram", "paper"]
 NoiseKind = Literal["certified", "paper"]
 Constants = Literal["sharp", "textbook"]

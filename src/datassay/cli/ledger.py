@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument
 
-from datassay._choices import Relation
+from datassay._choices import AnyRelation
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option, refuse_inputs
 
@@ -37,7 +37,7 @@ class Budget(Options):
 
 
 def open_ledger(
-    path: Path | None, epsilon: float | None, delta: float | None, promised: float, relation: Relation
+    path: Path | None, epsilon: float | None, delta: float | None, promised: float, relation: AnyRelation
 ) -> "Ledger | None":
     """The ledger of that name, if there is one to be; ``promised`` is the δ of a new one that is given none.
 
@@ -59,7 +59,7 @@ def open_ledger(
         if epsilon is None:
             raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
         return Ledger.planned(path, epsilon, promised if delta is None else delta, relation)
-    ledger = Ledger(path, neighbours=relation)
+    ledger = Ledger(path, relation=relation)
     for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
         if given is not None and given != kept:
             raise UsageError(
@@ -104,7 +104,7 @@ def _line_by_line(book: "Ledger") -> list[str]:
 
     spent = book.spent()
     said = [
-        f"Budget ε = {book.epsilon:g} at δ = {book.delta:g} ({book.neighbours}); spent ε = {spent:.4g}, "
+        f"Budget ε = {book.epsilon:g} at δ = {book.delta:g} ({book.relation}); spent ε = {spent:.4g}, "
         f"left {max(0.0, book.epsilon - spent):.4g}."
     ]
     lines, disclosed = book.releases(), book.disclosures()

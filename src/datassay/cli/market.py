@@ -274,7 +274,7 @@ def play(
     said, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
     if book is not None:
         facts |= book.facts()
-        said.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
+        said.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.relation}).")
     if output is not None:
         game.save(output)
     code = CUT_SHORT.get(game.outcome)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument
 
-from datassay._choices import Bound, Constants, Distance, Neighbours, NoiseKind, ReleaseKind
+from datassay._choices import Bound, Constants, Distance, NoiseKind, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import (
     Ending,
@@ -44,8 +44,11 @@ class Promise(Options):
         "Promise ε: smaller is more private ({private_tknn_shapley.epsilon}).", "--epsilon", "-e"
     )
     delta: float | None = option("Promise δ: keep it well below 1/N ({private_tknn_shapley.delta}).", "--delta", "-d")
-    neighbours: Neighbours | None = option(
-        "What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley)."
+    relation: Relation | None = option(
+        "What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley). "
+        "--neighbours is its earlier name.",
+        "--relation",
+        "--neighbours",
     )
     sampling: float | None = option(
         "Chance with which a record is counted at a validation point; less needs less noise "
@@ -138,7 +141,7 @@ operator.parquet
         results.check_new_folder(owners)
     check_written([data, validation, layered.pilot], [output], [plot], [owners, budget.ledger])
     private, public = reading.tables(data, label, validation, split, seed)
-    relation = promise.neighbours or ("replace" if method == LAYERED else default("private_tknn_shapley", "neighbours"))
+    relation = promise.relation or ("replace" if method == LAYERED else default("private_tknn_shapley", "relation"))
     delta = default("private_tknn_shapley", "delta") if promise.delta is None else promise.delta
     ledger = open_ledger(budget.ledger, budget.budget_epsilon, budget.budget_delta, delta, relation)
     taken = parameters(f"private_{method.replace('-', '_')}")
@@ -160,7 +163,7 @@ operator.parquet
         facts |= ledger.facts()
         said.append(
             f"Ledger {ledger.path}: ε = {ledger.spent():.4g} of {ledger.epsilon:g} spent at δ = {ledger.delta:g} "
-            f"({ledger.neighbours})."
+            f"({ledger.relation})."
         )
     else:
         said.append("No ledger was asked (--ledger): whoever releases again must add up the costs by themselves.")
@@ -199,8 +202,8 @@ def _layered(
     import datassay as da
     from datassay.data import read_table
 
-    if promise.neighbours == "add-remove":
-        raise UsageError("layered-shapley promises its ε for one record replaced: --neighbours replace")
+    if promise.relation == "add-remove":
+        raise UsageError("layered-shapley promises its ε for one record replaced: --relation replace")
     if promise.sampling not in (None, 1):
         raise UsageError("--sampling does not apply to layered-shapley")
     constants = {name: options.pop(name) for name in ("kappa", "lam") if name in options}

@@ -4,6 +4,7 @@ from .aliases import Ids as Ids
 from .aliases import Labels as Labels
 from .aliases import PathLike as PathLike
 from .aliases import Points as Points
+from .aliases import RowWeights as RowWeights
 from .aliases import TableLike as TableLike
 from .datasets import FOLDER_VARIABLE as FOLDER_VARIABLE
 from .datasets import DatasetInfo as DatasetInfo

@@ -131,10 +131,8 @@ class Encoder:
     def to_dict(self) -> dict[str, object]:
         """The encoder as plain values, for JSON."""
         parts = [{"kind": type(part).__name__.strip("_").lower(), **asdict(part)} for part in self.parts]
-        return {
-            "parts": parts, "scale": self.scale, "missing": self.missing, "dtype": self.dtype.name,
-            "source": self.source,
-        }  # fmt: skip
+        how = {"scale": self.scale, "missing": self.missing, "dtype": self.dtype.name, "source": self.source}
+        return {"parts": parts, **how}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Encoder":

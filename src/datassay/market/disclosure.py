@@ -259,7 +259,7 @@ def _promise(stage: GameSetup, rules: GameRules, certified: bool, audience: Lite
         ),
         epsilon=t_max * stage.mechanism.cost,
         delta=0.0,
-        neighbours="replace-features",
+        relation="replace-features",
         accountant="sums over features and queries (pure differential privacy)",
         audience=audience,
         certified=certified,

@@ -20,6 +20,9 @@ from datassay._errors import UsageError
 from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
+from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
+from datassay.data import Labels as Labels
+from datassay.data import Points as Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
@@ -113,7 +116,7 @@ class Neighbours:
         fitted_on: FittedOn,
         run: Schedule,
     ) -> None:
-        self.metric, self.fitted_on = str(metric), fitted_on
+        self.metric, self.fitted_on = cast(Metric, str(metric)), fitted_on
         self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
         if self._device is not None and run.client is not None:
             raise UsageError("device and client are two answers to who does the work; give one of them")
@@ -294,9 +297,9 @@ class _KeptWithin:
         return Within(slice(start, start + rows), self.inside[start : start + rows])
 
 
-def metric_of(X: object, metric: str) -> str:
+def metric_of(X: object, metric: Metric) -> Metric:
     """The metric that a function is to use: that of the neighbours it was handed, or else the one it was given."""
-    return X.metric if isinstance(X, Neighbours) else str(metric)
+    return X.metric if isinstance(X, Neighbours) else cast(Metric, str(metric))
 
 
 def neighbours_of(

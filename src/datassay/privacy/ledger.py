@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import get_args
 
 from datassay import _checks
-from datassay._choices import Relation
+from datassay._choices import AnyRelation
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._renamed import renamed
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience
 from datassay.results import Fact, as_facts
@@ -100,6 +101,7 @@ class Disclosed:
     most: float
 
 
+@renamed(neighbours="relation")
 class Ledger:
     """A budget of (ε, δ) for the people in a data set, and the record of what was spent of it.
 
@@ -109,9 +111,9 @@ class Ledger:
         The ledger's file; made if it does not exist.
     epsilon, delta
         The budget of a new ledger. An existing one keeps its own, and it is an error to name another.
-    neighbours
+    relation
         What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
-        (``replace-features``, for disclosures, which give labels away).
+        (``replace-features``, for disclosures, which give labels away). ``neighbours``, its earlier name, is taken too.
 
     All releases in a ledger share its budget, whatever version of the data they were made from: else adding one record
     would give a new budget for the old ones.
@@ -134,14 +136,15 @@ class Ledger:
         path: str | os.PathLike[str],
         epsilon: float | None = None,
         delta: float | None = None,
-        neighbours: Relation | None = None,
+        relation: AnyRelation | None = None,
     ) -> None:
-        self._begin(path, epsilon, delta, neighbours)
+        self._begin(path, epsilon, delta, relation)
         self._make()
 
     @classmethod
+    @renamed(neighbours="relation")
     def planned(
-        cls, path: str | os.PathLike[str], epsilon: float, delta: float, neighbours: Relation | None = None
+        cls, path: str | os.PathLike[str], epsilon: float, delta: float, relation: AnyRelation | None = None
     ) -> "Ledger":
         """A ledger whose file is made when it is first paid from: a call that fails before that settles no budget.
 
@@ -154,7 +157,7 @@ class Ledger:
         (1.0, False)
         """
         ledger = cls.__new__(cls)
-        ledger._begin(path, epsilon, delta, neighbours)
+        ledger._begin(path, epsilon, delta, relation)
         if ledger.path.exists():
             ledger._make()
         else:
@@ -162,44 +165,44 @@ class Ledger:
         return ledger
 
     def _begin(
-        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, neighbours: Relation | None
+        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, relation: AnyRelation | None
     ) -> None:
         """What is known before there is a file."""
         self.path = Path(path)
-        if neighbours is not None:
-            _checks.choice("neighbours", neighbours, get_args(Relation))
+        if relation is not None:
+            _checks.choice("relation", relation, get_args(AnyRelation))
         if epsilon is not None:
             epsilon = check_epsilon(epsilon)
         if delta is not None:
             delta = check_delta(delta)
-        self._asked = (epsilon, delta, neighbours)
+        self._asked = (epsilon, delta, relation)
         self._made = False
         self.epsilon: float = epsilon or 0.0
         self.delta: float = delta or 0.0
-        self.neighbours: Relation = neighbours or "add-remove"
+        self.relation: AnyRelation = relation or "add-remove"
         self._key = b""
 
     def _make(self) -> None:
         """Make the file, if there is none, and open it."""
         if self._made:
             return
-        epsilon, delta, neighbours = self._asked
+        epsilon, delta, relation = self._asked
         if not self.path.exists():
             if epsilon is None or delta is None:
                 raise UsageError(f"there is no ledger {str(self.path)!r}; a new one needs a budget: epsilon and delta")
-            self._create(epsilon, delta, neighbours or "add-remove")
+            self._create(epsilon, delta, relation or "add-remove")
         with self._open() as connection:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
         for name, given, kept in (
             ("epsilon", epsilon, row[0]),
             ("delta", delta, row[1]),
-            ("neighbours", neighbours, row[2]),
+            ("relation", relation, row[2]),
         ):
             if given is not None and given != kept:
                 raise UsageError(
                     f"the ledger {str(self.path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
                 )
-        self.epsilon, self.delta, self.neighbours = row[:3]
+        self.epsilon, self.delta, self.relation = row[:3]
         self._key = bytes.fromhex(row[3])
         self._made = True
 
@@ -210,9 +213,9 @@ class Ledger:
         return self._made
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, neighbours={self.neighbours!r})"
+        return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, relation={self.relation!r})"
 
-    def _create(self, epsilon: float, delta: float, neighbours: Relation) -> None:
+    def _create(self, epsilon: float, delta: float, relation: AnyRelation) -> None:
         """Make the file whole beside its place and link it there: two processes cannot both make it."""
         self._check_folder()
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -223,7 +226,7 @@ class Ledger:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {VERSIONS[0]}")
                 connection.executescript(_SCHEMA)
-                settings = (epsilon, delta, neighbours, _now(), secrets.token_hex(32))
+                settings = (epsilon, delta, relation, _now(), secrets.token_hex(32))
                 connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
                 connection.commit()
             finally:
@@ -278,10 +281,10 @@ class Ledger:
         _checks.choice("audience", audience, get_args(Audience))
         for cost in costs:
             # Who may replace a whole record may replace its features.
-            if cost.neighbours not in (self.neighbours, "replace" if self.neighbours == "replace-features" else None):
+            if cost.relation not in (self.relation, "replace" if self.relation == "replace-features" else None):
                 raise UsageError(
-                    f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
-                    f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
+                    f"this release is accounted for relation={cost.relation!r} and the ledger {str(self.path)!r} "
+                    f"is kept for {self.relation!r}; use a ledger made with relation={cost.relation!r}"
                 )
         if costs and not self._is_there() and (needed := total_epsilon(costs, self.delta)) > self.epsilon:
             raise self._refusal("release", 0.0, needed)  # and no ledger is made
@@ -291,7 +294,7 @@ class Ledger:
             needed = total_epsilon([*before, *costs], self.delta) + disclosed
             if costs and needed > self.epsilon:
                 raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
-            listed = json.dumps([cost.to_dict() for cost in costs])
+            listed = json.dumps([_stored(cost) for cost in costs])
             written = connection.execute(
                 "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) VALUES (?, ?, ?, ?, ?, ?)",
                 (self._masked(dataset), request, mechanism, audience, listed, _now()),
@@ -328,10 +331,10 @@ class Ledger:
         It costs nothing yet; if a ``query`` alone is going to cost more than the whole budget, it is refused at once. A
         disclosure reveals labels, so the ledger must be kept for ``replace-features``.
         """
-        if self.neighbours != "replace-features":
+        if self.relation != "replace-features":
             raise UsageError(
                 f"a disclosure gives labels away and protects features alone; the ledger {str(self.path)!r} is kept "
-                f"for neighbours={self.neighbours!r}, so use one made with neighbours='replace-features'"
+                f"for relation={self.relation!r}, so use one made with relation='replace-features'"
             )
         if query > self.epsilon * (1 + 1e-12):
             raise self._refusal("query", self.spent(), self.spent() + query)
@@ -483,10 +486,10 @@ class Ledger:
             "path": str(self.path),
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "neighbours": self.neighbours,
+            "relation": self.relation,
             "spent": self.spent(),
             "releases": [_exported(line, numbers[line.dataset]) for line in lines],
-            "disclosures": {str(number): asdict(told) for number, told in disclosed.items()},
+            "disclosures": {str(number): asdict(given) for number, given in disclosed.items()},
         }
 
 
@@ -496,8 +499,13 @@ def _keeps_accounts(connection: sqlite3.Connection) -> bool:
 
 
 def _exported(line: LedgerLine, dataset: int) -> dict[str, object]:
-    told = {name: value for name, value in vars(line).items() if name != "secret"}
-    return {**told, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
+    public = {name: value for name, value in vars(line).items() if name != "secret"}
+    return {**public, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
+
+
+def _stored(cost: Cost) -> dict[str, str | float | int]:
+    """The cost as ledgers keep it, under names that earlier versions, which may open the same ledger, read too."""
+    return {"neighbours" if name == "relation" else name: value for name, value in cost.to_dict().items()}
 
 
 def _now() -> str:

@@ -98,10 +98,12 @@ class PrivateValues(PerRecord):
         guarantee; ``median_value``, and ``low_value`` and ``high_value`` with nine in ten between them.
         """
         low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
-        promise = ("epsilon", "delta", "neighbours", "sampling", "audience", "certified")
+        promise = self.guarantee
         return as_facts(
             {
-                "records": len(self), **{name: getattr(self.guarantee, name) for name in promise},
+                "records": len(self), "epsilon": promise.epsilon, "delta": promise.delta,
+                "neighbours": promise.relation, "sampling": promise.sampling, "audience": promise.audience,
+                "certified": promise.certified,
                 "median_value": middle, "low_value": low, "high_value": high,
             }
         )  # fmt: skip

@@ -99,7 +99,7 @@ def told(job: Job) -> Section:
         ),
         advice=(_advice(job, here, enough, by_label),),
         cards=(
-            Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.neighbours}"),
+            Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.relation}"),
             Card("agreement with open values", Number(f"{here:.2f}", PRIVATE), f"rank correlation; {lowest:.2f} to "
             f"{best:.2f}"),
             Card("odds of being found out", Number(f"× {times:.3g}", PRIVATE), "at the most, up to δ"),

@@ -365,7 +365,7 @@ def make_model_game(
         empty, note = _worth_of_nothing(known, scorer, inputs, points_val)
         notes += [note] if note else []
     empty = _checks.number("empty", empty)
-    evaluator = _evaluator(model, known, scorer, inputs, points, points_val, owner, on_failure, fast)
+    evaluator = _evaluator(model, known, scorer, inputs, (points, points_val), owner, on_failure, fast)
     if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
     started = time.perf_counter()
@@ -569,14 +569,14 @@ def _evaluator(
     scoring: str | None,
     scorer: Scorer | None,
     inputs: Inputs,
-    points: Floats,
-    points_val: Floats,
+    both: tuple[Floats, Floats],
     owner: Ints,
     on_failure: OnFailure,
     fast: bool,
 ) -> Evaluator:
     from datassay.value.models import kernels
 
+    points, points_val = both
     kinds = {
         "accuracy": kernels.ACCURACY,
         "neg_log_loss": kernels.LOG_LOSS,
