@@ -1,4 +1,4 @@
-"""What a record is worth beside how exposed it is: whom to keep, whom to protect, and whom to delete first."""
+"""The worth of a record beside its exposure: whom to keep, whom to protect, and whom to delete first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

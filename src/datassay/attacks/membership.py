@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 
 class Classifier(Protocol):
-    """What a scikit-learn classifier does."""
+    """A classifier as scikit-learn has them."""
 
     classes_: NDArray[np.generic]
 
@@ -60,7 +60,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What an attack sees of one game.
+    """All that an attack sees of one game.
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ def onion(
     """The onion effect: remove the most exposed records, attack the rest again, and see who is exposed instead.
 
     LiRA attacks every record in ``games`` games, the records that rank highest are removed, and LiRA attacks the
-    remaining population (Carlini et al. 2022). Who is more exposed then can be told without any attack by
+    remaining population (Carlini et al. 2022). Who is more exposed then is known without any attack, by
     :func:`datassay.waka_influence`, which is in the result.
 
     Parameters

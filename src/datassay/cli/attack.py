@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, option
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
 from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
@@ -59,17 +60,22 @@ def attack(
       datassay attack census --method lira --k 1 --everyone --quadrants quadrants.svg
     """
     import datassay as da
+    from datassay.value import rank_chances
 
     check_written([data], [output], [plot, quadrants])
     if everyone and play.targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(data, label, reading.id, reading.arguments())
     games = play.given() | ({"targets": None} if everyone else {})
-    how = model.given() | run.arguments(ending.progress) | run.given("device")
+    k = default("membership_attack", "k") if model.k is None else model.k
+    near = da.Neighbours(table, **model.given("metric"), **run.given("device", "memory"))
+    if run.device is None:  # values are kept no deeper than exposure looks
+        near.keep(len(rank_chances(k, len(table), None)[0]), **run.given("memory"))
+    how: dict[str, Any] = {"k": k} | run.arguments(ending.progress)
     with run.at_work():
-        found = da.membership_attack(table, method=method, seed=seed, checkpoint=run.folder("attack"), **games, **how)
-        values = da.knn_shapley(table, checkpoint=run.folder("values"), **how)
-        exposure = found if everyone else da.self_waka(table, checkpoint=run.folder("exposure"), **how)
+        found = da.membership_attack(near, method=method, seed=seed, checkpoint=run.folder("attack"), **games, **how)
+        values = da.knn_shapley(near, checkpoint=run.folder("values"), **how)
+        exposure = found if everyone else da.self_waka(near, checkpoint=run.folder("exposure"), **how)
     joined = da.value_and_exposure(values, exposure)
     if output is not None:
         joined.save(output)

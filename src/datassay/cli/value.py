@@ -16,6 +16,7 @@ from datassay.cli.command import (
     check_applies,
     check_written,
     command,
+    default,
     draw,
     given,
     option,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from datassay.data import Table
+    from datassay.neighbors import Neighbours
     from datassay.results import Values
     from datassay.value import Design, Tuning
 
@@ -49,7 +51,7 @@ Method = Literal[
 
 
 @dataclass(frozen=True)
-class Neighbours(Options):
+class Nearest(Options):
     """How records are valued by nearest neighbours."""
 
     k: str | None = option("Number of neighbours ({knn_shapley.k}), or 'auto' for the most accurate.", "--k", "-k")
@@ -112,7 +114,7 @@ def value(
     ),
     method: Method = option("How records are valued.", "--method", "-m", default="knn-shapley"),
     *,
-    near: Neighbours,
+    near: Nearest,
     fits: Fits,
     reading: Reading,
     truth: str | None = option("A true/false column, not used as a feature: how well do low values find it?"),
@@ -306,26 +308,32 @@ def _by_neighbours(asked: Request, train: "Table", held_out: "Table | None") -> 
     if held_out is not None and asked.method in SELF:
         raise UsageError(f"{asked.method} values records for themselves: leave out --validation and --split")
     options = dict(asked.options)
+    if asked.method == "tknn-shapley":
+        options.setdefault("tau", "auto")
     k, tau, balance, metric = (options.pop(name, None) for name in ("k", "tau", "balance", "metric"))
-    common = asked.run | given(metric=metric)
-    if asked.taken("X_val"):
-        common["X_val"] = held_out
+    data: Table | Neighbours = train
+    common = dict(asked.run)
+    if "auto" in (k, tau) and "device" not in options:  # tuning and the method look at the same neighbours
+        metric = default(asked.function, "metric") if metric is None else metric
+        data = da.Neighbours(train, held_out, metric=metric, **given(memory=asked.run.get("memory")))
+    else:
+        common |= given(metric=metric) | ({"X_val": held_out} if asked.taken("X_val") else {})
     if balance is not None:
         common["weights"] = da.balance_weights((train if held_out is None else held_out).labels, balance)
     if asked.method == "waka":
         check_threshold(asked.options)
     tuned: Tuning | None = None
-    if asked.method == "tknn-shapley" and tau in (None, "auto"):
-        tuned = da.tune_tau(train, **common)
+    if tau == "auto" and asked.method == "tknn-shapley":
+        tuned = da.tune_tau(data, **common)
         options["tau"] = tuned.best
     elif tau is not None:
         options["tau"] = as_number("--tau", tau, float)
     if k == "auto":
-        tuned = da.tune_k(train, **common)
+        tuned = da.tune_k(data, **common)
         options["k"] = int(tuned.best)
     elif k is not None:
         options["k"] = as_number("--k", k, int)
-    return asked.call(train, **common, **options), tuned
+    return asked.call(data, **common, **options), tuned
 
 
 def _by_model(asked: Request, train: "Table", held_out: "Table | None") -> "Values":

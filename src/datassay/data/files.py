@@ -289,7 +289,7 @@ def _csv_header(path: Path) -> tuple[str, list[str]]:
 
 
 def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
-    """What is wrong with a CSV file that could not be read: its encoding, or a line of another length."""
+    """The fault of a CSV file that could not be read: its encoding, or a line of another length."""
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with opened(path, "rb") as raw:

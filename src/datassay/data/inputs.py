@@ -1,4 +1,4 @@
-"""What the value functions accept, brought to one form: points, label codes, ids, and notes.
+"""Arguments of the value functions, brought to one form: points, label codes, ids, and notes.
 
 Features may be arrays, data frames of numbers, or Tables (then encoded, fitted on the training table alone, or on the
 validation table alone where the training data must not show); labels may be strings, whole numbers or Booleans.

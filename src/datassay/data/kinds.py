@@ -1,4 +1,4 @@
-"""What a column of an Arrow table holds: numbers, dates, categories, or text.
+"""Columns of an Arrow table as typed columns: numbers, dates, categories, or text.
 
 Numbers stay numbers, and dates become days since 1970-01-01 (noted). Strings and Booleans are categories, unless a
 string column has more than 20 distinct values and more than one for every ten rows: that is text, refused unless the

@@ -65,7 +65,7 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class Orders:
-    """How many scenarios are played: all of them, or the beginnings of random orders of the attributes."""
+    """The scenarios that are played: all of them, or the beginnings of random orders of the attributes."""
 
     method: Calculation | None = None
     permutations: int = 50
@@ -149,7 +149,7 @@ def read_tables(original: TableLike, released: TableLike | Released, control: Ta
 
 
 def schedule_of(run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:
-    """How an attack is run; in the folder of a checkpoint it is known by its name, tables and parameters."""
+    """The schedule of an attack, which a checkpoint knows by its name, tables and parameters."""
     schedule = Schedule(run.get("n_jobs"), progress=run.get("progress"), client=run.get("client"))
     folder = run.get("checkpoint")
     if folder is None:

@@ -9,7 +9,7 @@ same order, whether blocks are computed or kept.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from datassay.data import Points as Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, check_labels
 from datassay.neighbors.views import (
     AnySpace,
     FullRanking,
@@ -39,6 +39,9 @@ from datassay.neighbors.views import (
     WithinThreshold,
     others,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 FEW: Final = 2**16
@@ -86,21 +89,21 @@ class Neighbours:
 
     def __init__(
         self,
-        X: object,
-        y: object = None,
-        X_val: object | None = None,
-        y_val: object | None = None,
-        metric: str = EUCLIDEAN,
+        X: Points | None,
+        y: Labels | Table | None = None,
+        X_val: Points | NeighbourGraph | None = None,
+        y_val: Labels | None = None,
+        metric: Metric = EUCLIDEAN,
         *,
-        ids: object | None = None,
-        device: object | None = None,
+        ids: Ids | None = None,
+        device: "str | torch.device | None" = None,
         memory: int = DEFAULT_MEMORY,
         fitted_on: FittedOn = "training",
     ) -> None:
         _checks.choice("fitted_on", fitted_on, ("training", "validation"))
         if isinstance(X, Table | Records) and isinstance(y, Table) and X_val is None:
             y, X_val = None, y
-        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule())
+        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule(memory=memory or DEFAULT_MEMORY))
         self._memory = _checks.integer("memory", memory, at_least=0)
         _ = self.space
 

@@ -43,7 +43,7 @@ class Audit(Result):
     mechanism, epsilon, delta, relation
         The claim.
     lower_bound
-        The true ε is at least this, with the stated confidence, whatever the mechanism is.
+        The true ε is at least this, with the stated confidence, for any mechanism.
     noise_bound
         ε is at least this if the noise is of the kind claimed (None if it is not known).
     faults
@@ -248,7 +248,7 @@ def audit(
 
 
 def _outputs(given: ArrayLike, trials: int) -> Outputs:
-    """What a function of the caller's returned, checked: a release a row."""
+    """Releases that a function of the caller's returned, one a row, checked."""
     outputs = np.asarray(given, np.float64)
     outputs = outputs[:, None] if outputs.ndim == 1 else outputs
     if outputs.ndim != 2 or len(outputs) != trials:

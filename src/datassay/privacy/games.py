@@ -21,7 +21,7 @@ Costs = tuple[Cost, ...]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism promises, how it is set, how many trials are wanted, and the error allowed to each check."""
+    """The promise of a mechanism, how it is set, how many trials are wanted, and the error allowed to each check."""
 
     epsilon: float
     delta: float

@@ -1,4 +1,4 @@
-"""What a private release promises, in one small record that an auditor can check."""
+"""The promise of a private release, in one small record that an auditor can check."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args

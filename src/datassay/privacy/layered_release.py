@@ -1,12 +1,12 @@
 """Private Layered Shapley values: Laplace noise as large as the drawn coalitions make necessary, and no larger.
 
-Coalitions are drawn by index, whatever the data are. For the drawn design, replacing the record of j changes the value
-of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
+Coalitions are drawn by index, without a look at the data. For the drawn design, replacing the record of j changes the
+value of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
 replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
 ε-differentially private for every design, even a published one; no amplification by sampling is claimed
 (Mathematics §6).
 
-Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), whatever n is. So the rank
+Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), for every n. So the rank
 correlation to be expected is predicted, from public data, before anything is spent.
 """
 
@@ -56,7 +56,7 @@ def sensitivities(design: Design, stability: Any) -> Floats:
 
     >>> import datassay as da
     >>> model = da.StableLogisticRegression(fit_intercept=False)
-    >>> design = da.layered_design(2, alpha=0.1, c=model.c)  # both coalitions, nobody and the other one
+    >>> design = da.layered_design(2, alpha=0.1, c=model.c)  # both coalitions: the empty one, and the other player
     >>> sensitivities(design, model).round(6).tolist()  # (γ₁ + γ₂)/2 = (2 + 1)/2
     [[0.0, 1.5], [1.5, 0.0]]
     """
@@ -89,7 +89,7 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LayeredPlan(Result):
-    """What a private layered release would be, before it is made: made of public things alone.
+    """Noise, cost and expected quality of a private layered release, from public data alone, before it is made.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class LayeredPlan(Result):
         return self.correlation is not None and self.correlation < LOW_CORRELATION
 
     def warning(self) -> str:
-        """What to do about a low correlation."""
+        """Advice where the correlation is low."""
         return (
             f"these values will say little: their rank correlation with the true ones is expected to be about "
             f"{self.correlation:.2f} ({self.pilot}). Noise that keeps the promise is as large as the values here, "
@@ -301,7 +301,7 @@ def _plan(
 
 
 def _rounding(design: Design, validation: int) -> Floats:
-    """What rounding may add to the difference of two values; utilities, clipped at guessing, are at most ln 2."""
+    """The most that rounding adds to the difference of two values; utilities, clipped at guessing, are at most ln 2."""
     outside = np.full(design.n, design.weights.sum())
     for members, weight in zip(design.members, design.weights, strict=True):
         outside[members] -= weight
@@ -445,7 +445,7 @@ def private_layered_shapley(
     if predict or at_least is not None:
         plan = _with_prediction(plan, model, public, seed, run.get("n_jobs"))
     _judge(plan, at_least)
-    # What the published noise is really worth goes to the ledger, whatever it is named after.
+    # What the published noise is really worth goes to the ledger, not the ε that it is named after.
     proven = epsilon
     if noise == "paper" and plan.sensitivity.any():
         proven = float((plan.sensitivity / plan.scale).max())
@@ -500,7 +500,7 @@ def private_layered_shapley(
 
 
 def _accounted(cost: Cost, recipients: int, delta: float) -> str:
-    """What the accountant makes of several recipients, where that is less than the sum."""
+    """ε by the accountant for several recipients, where that is less than the sum."""
     simple = recipients / cost.scale
     if recipients == 1 or simple > 100:  # far beyond any use
         return ""
@@ -540,7 +540,7 @@ def _exact_values(
     design: Design,
     run: Threads,
 ) -> Floats:
-    """The values that noise is added to. Coalitions are those of the design, all of them, whatever their utility."""
+    """The values that noise is added to, from all coalitions of the design: none is left out for its utility."""
     found = layered_shapley(
         model, points, labels, public.points, public.labels, design=design, on_failure="raise", **run
     )

@@ -93,7 +93,7 @@ class LedgerLine:
 
 @dataclass(frozen=True)
 class Disclosed:
-    """What one disclosure has given out: queries, records asked for, ε of all queries together and of one record."""
+    """Totals of one disclosure: queries, records asked for, ε of all queries together and of one record."""
 
     queries: int
     records: int
@@ -115,8 +115,8 @@ class Ledger:
         What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
         (``replace-features``, for disclosures, which give labels away). ``neighbours``, its earlier name, is taken too.
 
-    All releases in a ledger share its budget, whatever version of the data they were made from: else adding one record
-    would give a new budget for the old ones.
+    All releases in a ledger share its budget, for any version of the data: otherwise adding one record would give a new
+    budget for the old ones.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Ledger:
     ) -> "Ledger":
         """A ledger whose file is made when it is first paid from: a call that fails before that settles no budget.
 
-        Until then it is empty. Should somebody else make a ledger there in the meantime, it is that one, and its budget
+        Until then it is empty. If another process makes a ledger there in the meantime, it is that one, and its budget
         must be the same.
 
         >>> import tempfile, pathlib
@@ -167,7 +167,7 @@ class Ledger:
     def _begin(
         self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, relation: AnyRelation | None
     ) -> None:
-        """What is known before there is a file."""
+        """Set what is known before there is a file."""
         self.path = Path(path)
         if relation is not None:
             _checks.choice("relation", relation, get_args(AnyRelation))
@@ -220,7 +220,7 @@ class Ledger:
         self._check_folder()
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
-            temporary.touch(mode=0o600)  # it will hold secrets: nobody else is to read it
+            temporary.touch(mode=0o600)  # it will hold secrets: for its owner's eyes alone
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -231,7 +231,7 @@ class Ledger:
                 connection.commit()
             finally:
                 connection.close()
-            with suppress(FileExistsError):  # somebody was quicker: theirs is opened and its budget compared
+            with suppress(FileExistsError):  # another process was quicker: its ledger is opened and its budget compared
                 os.link(temporary, self.path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -304,7 +304,7 @@ class Ledger:
 
     @contextmanager
     def _spending(self, costs: Sequence[Cost] = ()) -> Iterator[sqlite3.Connection]:
-        """A transaction in which nobody else can spend: what is written in it counts as a whole, or not at all."""
+        """A transaction in which no other process can spend: what is written in it counts as a whole, or not at all."""
         with self._open() as connection:
             # What will most likely be asked again inside, when others have to wait: by then the answer is at hand.
             total_epsilon([*self._costs(connection), *costs], self.delta)
@@ -382,7 +382,7 @@ class Ledger:
         return float(sum(most for (most,) in connection.execute("SELECT most FROM peaks")))
 
     def disclosures(self) -> dict[int, Disclosed]:
-        """What every disclosure has given out, by the number of its line."""
+        """Totals of every disclosure, by the number of its line."""
         if not self._is_there():
             return {}
         with self._open() as connection:
@@ -406,7 +406,7 @@ class Ledger:
     def complete(self, number: int, result: str, secret: str | None = None) -> None:
         """Keep the result of a release that was paid for, so that it can be served again.
 
-        ``secret`` is kept beside it and never exported: what it takes to serve the same values, and is nobody's to see.
+        ``secret`` is kept beside it and never exported: what it takes to serve the same values again.
         """
         with self._open() as connection:
             done = connection.execute(
@@ -425,7 +425,7 @@ class Ledger:
         return found[0] if found else None
 
     def _masked(self, dataset: str) -> str:
-        """What stands for a data set's fingerprint: without the key, nobody can check a guess of the data by it."""
+        """A data set's fingerprint under the ledger's key, without which no guess of the data can be checked by it."""
         return hmac.digest(self._key, dataset.encode(), "sha256").hex()
 
     def releases(self) -> list[LedgerLine]:
@@ -453,7 +453,7 @@ class Ledger:
             return total_epsilon(self._costs(connection), self.delta) + self._disclosed(connection)
 
     def remaining(self) -> float:
-        """What is left of ε. Composition is not addition: a release may cost less than its own ε."""
+        """The ε that is left. Composition is not addition: a release may cost less than its own ε."""
         return max(0.0, self.epsilon - self.spent())
 
     def facts(self) -> dict[str, Fact]:

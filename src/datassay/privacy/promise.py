@@ -1,4 +1,4 @@
-"""What a private release promises, and how it is paid for: before any noise is drawn, and once."""
+"""The promise of a private release, and how it is paid for: once, before any noise is drawn."""
 
 import hashlib
 import json
@@ -58,7 +58,7 @@ class Promise:
 
     @property
     def settings(self) -> dict[str, Parameter]:
-        """What a result says of it."""
+        """The promise as parameters of a result."""
         return {name: getattr(self, name) for name in ("epsilon", "delta", "relation", "sampling")}
 
     def least(self, noise: Noise, sensitivity: float, count: int) -> Cost:

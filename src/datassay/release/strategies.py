@@ -1,6 +1,6 @@
 """Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (Mathematics §9).
 
-A release is a table with the columns of the original, so that whatever used the one can use the other.
+A release is a table with the columns of the original, so that programs for the one can use the other.
 """
 
 import os
@@ -308,7 +308,7 @@ def synthesize(
     epochs
         Of training, for the deep models.
     seed
-        Seed of the copula, and of the deep models as far as they heed it.
+        Seed of the copula, and of the deep models as far as they use it.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What a release is good for: is it like the original, and can one learn from it? (Mathematics §9)"""
+"""The utility of a release: is it like the original, and can one learn from it? (Mathematics §9)"""
 
 import warnings
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ def predictive_utility(released: Release | TableLike, test: TableLike, k: int = 
     lost = [name for name in train.features if train.columns[name].missing.all()]
     train = train.set_aside(lost if len(lost) < len(train.features) else [])
     encoder = fit_encoder(train)
-    with warnings.catch_warnings():  # many classes are told by the numbers below, and not beside them
+    with warnings.catch_warnings():  # the numbers below show that there are many classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         model = KNeighborsClassifier(k, n_jobs=-1).fit(encoder.transform(train)[0], labels)
     held_out = held_out.set_aside([name for name in held_out.features if name not in train.features])

@@ -1,4 +1,4 @@
-"""What can be asked of a table's people while the table is at hand: groups, sets, interactions, changes."""
+"""Questions about a table's people while the table is at hand: groups, sets, interactions, changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
