@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from datassay.data import Table
-    from datassay.neighbors import Neighbours
     from datassay.results import Values
     from datassay.value import Design, Tuning
 
@@ -311,7 +310,7 @@ def _by_neighbours(asked: Request, train: "Table", held_out: "Table | None") -> 
     if asked.method == "tknn-shapley":
         options.setdefault("tau", "auto")
     k, tau, balance, metric = (options.pop(name, None) for name in ("k", "tau", "balance", "metric"))
-    data: Table | Neighbours = train
+    data: Table | da.Neighbours = train
     common = dict(asked.run)
     if "auto" in (k, tau) and "device" not in options:  # tuning and the method look at the same neighbours
         metric = default(asked.function, "metric") if metric is None else metric
