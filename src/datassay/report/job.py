@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay._work import Progress
+from datassay._work import Pace, Progress
 from datassay.attacks import Attack, membership_attack
 from datassay.data import Table
 from datassay.identity import measured_bins
@@ -270,7 +270,10 @@ class Stages(AbstractContextManager["Stages"]):
         self._done = 0.0
         self._display: AbstractContextManager[object] = nullcontext()
         self._show: Callable[[float, str], None] = lambda done, what: None
-        if callable(progress):
+        if isinstance(progress, Pace):
+            progress.plan(planned)
+            self._show, self._display = _bar() if progress.bar else (progress.show, progress)
+        elif callable(progress):
             self._show = lambda done, what: progress(round(1000 * done), 1000)
         elif progress:
             self._show, self._display = _bar()
