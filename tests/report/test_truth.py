@@ -759,12 +759,12 @@ class TestFiles:
         one.save(tmp_path / "r.html")
         before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
         two = da.report(da.census(70, seed=2), quick=True, sections=["found"])
-        import datassay.results as results
+        from datassay.results import files
 
         def fail(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(results, "_plain_list", fail)
+        monkeypatch.setattr(files, "_plain_list", fail)
         with pytest.raises(OSError, match="No space"):
             two.save(tmp_path / "r.html")
         assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
