@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
 TORCH  ?= torch==2.13.0
 
-.PHONY: help report test lint format types pytest docs bench bench-gpu clean
+.PHONY: mutants help report test lint format types pytest docs bench bench-gpu clean
 
 help:
 	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs     build the documentation and check its links"
 	@echo "make bench    time datassay against its peers on the same arrays, and put the figures into the pages"
 	@echo "make bench-gpu    the same on a graphics card, against plain torch"
+	@echo "make mutants  change the code at random in 500 places and see whether the tests notice"
 	@echo "make format   rewrite the code in the house style"
 	@echo "make clean    remove the environments and every cache"
 
@@ -84,6 +85,10 @@ bench-gpu: $(READY)
 	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu]'
 	$(BIN)/python bench/run.py bench_gpu
 
+# What was tried is kept in .mutants: a run that was stopped goes on. One room: make mutants MUTANTS=--room=market
+mutants: $(READY)
+	$(BIN)/python tests/mutants/run.py $(MUTANTS)
+
 clean:
-	rm -rf $(VENV) docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants
 	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

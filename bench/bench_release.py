@@ -12,7 +12,7 @@ import numpy as np
 
 import datassay as da
 from common import Report, environment, stopwatch
-from datassay.identity.risk import fit_gower
+from datassay.identity.gower import fit_gower
 
 HERE = Path(__file__).resolve().parent
 PEOPLE, ORDERS = 1000, 50

@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 
 import datassay as da
+from datassay.results import Framed
 
 # Public names of a room that are not at the top of the package.
 BESIDE = {
     "attacks": "View",
+    "identity": "UniquenessQueries",
     "market": "ConsumerView DataOwner Move MovingNeighbours gini",
     "privacy": "Cost NoisyRecords add_noise calibrate total_delta total_epsilon",
     "reproduce": "Reproduction list_reproductions reproduce",
@@ -39,15 +41,19 @@ ORACLE = (
 )
 
 
+def in_room(thing: object, home: str) -> bool:
+    """Whether a public thing was made in the room, or in one of its modules."""
+    return f"{getattr(thing, '__module__', '')}.".startswith(f"{home}.")
+
+
 def names_of(room: str) -> list[str]:
     """Full names of what a room has for the public, functions first."""
     if room == "oracle":
         return [f"datassay.oracle.{name}" for name in ORACLE.split()]
     if room == "report":
         return ["datassay.report.report", "datassay.Report", *(f"datassay.report.{name}" for name in REPORT.split())]
-    if room == "errors":
-        return [f"datassay.{name}" for name in da.__all__ if name.endswith("Error") and not da._ROOM_OF.get(name)]
-    names = [f"datassay.{name}" for name in da.__all__ if da._ROOM_OF.get(name) == room]
+    home = f"datassay.{'_errors' if room == 'errors' else room}"
+    names = [f"datassay.{name}" for name in da.__all__ if in_room(getattr(da, name), home)]
     names.sort(key=lambda name: (name.split(".")[-1][0].isupper(), name))
     return names + [f"datassay.{room}.{name}" for name in BESIDE.get(room, "").split()]
 
@@ -73,6 +79,8 @@ def api_page(room: str) -> str:
         if isinstance(thing, type):
             inherited = [each for each in dir(thing) if re.fullmatch(r"set_\w+_request", each)]  # scikit-learn's own
             options = ["   :members:", *([f"   :exclude-members: {', '.join(inherited)}"] if inherited else [])]
+            if issubclass(thing, Framed):  # what all results can do is said of each
+                options.append("   :inherited-members:")
             parts.append("\n".join([f".. autoclass:: {name}", *options]))
         else:
             parts.append(f".. autofunction:: {name}")

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 import shlex
+import tomllib
 import unicodedata
 import warnings
 from dataclasses import dataclass
@@ -268,6 +269,15 @@ def test_pages_of_methods_are_read_as_plain_text():
         METHODS["index"]
 
 
+def test_a_wheel_brings_the_pages_where_the_report_looks_for_them():
+    from datassay.report import methods
+
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert build["targets"]["wheel"]["force-include"] == {"docs/methods": "datassay/report/method_pages"}
+    assert Path(methods.__file__).parent.name == "report"
+    assert methods._SHIPPED.name == "method_pages"
+
+
 def test_every_public_name_is_in_the_reference():
     generate = generator()
     named = {name for room in generate.ROOMS for name in generate.names_of(room)}
@@ -294,6 +304,7 @@ def test_every_section_of_the_mathematics_that_is_cited_is_there():
     for file in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"\bMathematics *\n *§", text), f"{file}: a citation is cut by the end of a line"
+        assert "SPEC" + " §" not in text, f"{file}: cites what does not ship"
         for found in re.findall(r"\bMathematics §\d+(?:, §\d+)*", text):
             assert set(re.findall(r"\d+", found)) <= set(sections), f"{file}: {found}"
             cited |= set(re.findall(r"\d+", found))

@@ -17,7 +17,7 @@ from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
-from datassay import _elsewhere
+from datassay import _cluster, _packing, _processes
 from datassay._work import chunks, gather, in_order, thread_count, workers
 from datassay.cli import main
 from long_runs import ALL, COALITIONS, PASSES, bits, data, reference
@@ -132,7 +132,7 @@ def test_the_data_are_sent_to_a_worker_once_and_not_with_every_call(backend, cli
 
 def test_what_a_call_carries_is_small():
     """A group of rows, and where the task lies: nothing that grows with the data."""
-    call = _elsewhere._Packed("/tmp/datassay-0123", writable=True)
+    call = _packing.PackedTask("/tmp/datassay-0123", writable=True)
     assert len(pickle.dumps((call, range(0, 32)))) < 300
 
 
@@ -287,7 +287,7 @@ def test_workers_that_are_all_lost_for_good_are_told_and_the_checkpoint_gone_on_
 ):
     _, client = own_scheduler
     [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()  # its nanny first, who would start it again
-    monkeypatch.setattr(_elsewhere, "PATIENCE", 1.0)
+    monkeypatch.setattr(_cluster, "PATIENCE", 1.0)
 
     def progress(done, total):
         progress.calls += 1
@@ -306,7 +306,7 @@ def test_workers_that_are_all_lost_for_good_are_told_and_the_checkpoint_gone_on_
 def test_workers_that_die_while_the_data_are_sent_are_not_taken_for_the_scheduler(own_scheduler, monkeypatch):
     _, client = own_scheduler
     [pids] = client.run(lambda: (os.getppid(), os.getpid())).values()
-    ship = _elsewhere.Cluster._ship
+    ship = _cluster.Cluster._ship
 
     def dying(self):
         for pid in pids:
@@ -316,7 +316,7 @@ def test_workers_that_die_while_the_data_are_sent_are_not_taken_for_the_schedule
             time.sleep(0.05)
         ship(self)
 
-    monkeypatch.setattr(_elsewhere.Cluster, "_ship", dying)
+    monkeypatch.setattr(_cluster.Cluster, "_ship", dying)
     with pytest.raises(da.UnavailableError, match=r"all Dask workers of tcp://.* died while the data were sent"):
         PASSES["knn_loo"](client=client)
 
@@ -344,7 +344,7 @@ class TestRefused:
             PASSES["knn_loo"](client=own)
 
     def test_a_cluster_without_workers(self, monkeypatch):
-        monkeypatch.setattr(_elsewhere, "PATIENCE", 0.2)
+        monkeypatch.setattr(_cluster, "PATIENCE", 0.2)
         with (
             distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
             distributed.Client(cluster, set_as_default=False) as client,
@@ -353,13 +353,13 @@ class TestRefused:
             PASSES["knn_loo"](client=client)
 
     def test_workers_of_another_version(self, client, monkeypatch):
-        monkeypatch.setattr(_elsewhere, "__version__", "9.9")
+        monkeypatch.setattr(_cluster, "__version__", "9.9")
         with pytest.raises(da.UnavailableError, match=r"has datassay .*, and here is 9\.9: install the same"):
             PASSES["knn_loo"](client=client)
 
     def test_a_worker_of_another_version_that_joins_later(self, client, monkeypatch):
-        monkeypatch.setattr(_elsewhere.Cluster, "_check_versions", lambda self: None)  # it was not there to be asked
-        monkeypatch.setattr(_elsewhere, "__version__", "9.9")
+        monkeypatch.setattr(_cluster.Cluster, "_check_versions", lambda self: None)  # it was not there to be asked
+        monkeypatch.setattr(_cluster, "__version__", "9.9")
         with pytest.raises(
             da.UnavailableError, match=r"worker has datassay .*, and who asks it 9\.9: install the same"
         ):
@@ -412,7 +412,7 @@ class TestCommandLine:
         ],
     )
     def test_nobody_at_the_address_is_told(self, address, status, told, capsys, monkeypatch):
-        monkeypatch.setattr(_elsewhere, "ANSWERS_WITHIN", 0.5)
+        monkeypatch.setattr(_cluster, "ANSWERS_WITHIN", 0.5)
         monkeypatch.setattr(sys, "argv", ["datassay", "value", "iris", "--dask", address, "-q"])
         with pytest.raises(SystemExit) as stop:
             main()
@@ -435,7 +435,7 @@ class TestCommandLine:
         for logger in ours:
             logger.addHandler(screen)
         try:
-            with _elsewhere.connect(client.scheduler.address):
+            with _cluster.connect(client.scheduler.address):
                 for name in ("distributed", "distributed.client", "distributed.new"):
                     logging.getLogger(name).error("a traceback of thirty lines")
                 assert screen.stream.getvalue() == ""
@@ -460,7 +460,7 @@ class TestCommandLine:
 
 
 def test_what_a_killed_process_left_for_workers_is_removed_and_what_a_live_one_holds_is_not(tmp_path, monkeypatch):
-    program = "import sys; from datassay._elsewhere import _pack; print(_pack(len, 'it'), flush=True); sys.stdin.read()"
+    program = "import sys; from datassay._packing import pack; print(pack(len, 'it'), flush=True); sys.stdin.read()"
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -473,14 +473,14 @@ def test_what_a_killed_process_left_for_workers_is_removed_and_what_a_live_one_h
         processes[0].kill()
         processes[0].wait()
         (tmp_path / "datassay-of-mine").mkdir()  # with no mark of ours
-        monkeypatch.setattr(_elsewhere.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(_packing.tempfile, "tempdir", str(tmp_path))
         assert dead.parent == alive.parent == tmp_path
         assert dead.is_dir()
-        here = _elsewhere._pack(len, "it")
-        again = _elsewhere._pack(len, "it")
+        here = _packing.pack(len, "it")
+        again = _packing.pack(len, "it")
         assert sorted(tmp_path.iterdir()) == sorted([alive, here, again, tmp_path / "datassay-of-mine"])
         for folder in (here, again):
-            _elsewhere._remove(folder)
+            _packing.remove(folder)
         assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / "datassay-of-mine"])
     finally:
         for process in processes:
@@ -491,7 +491,7 @@ def test_what_a_killed_process_left_for_workers_is_removed_and_what_a_live_one_h
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_answers_come_although_the_thread_that_takes_them_in_has_ended(monkeypatch):
     """As it does where warnings are errors and loky warns that a worker went home."""
-    monkeypatch.setattr(_elsewhere, "LOOK_UP", 0.2)
+    monkeypatch.setattr(_processes, "LOOK_UP", 0.2)
     with joblib.parallel_config(backend="loky", n_jobs=2):
         da.knn_shapley(*data())  # workers are there
         kind, ended = process_executor._ExecutorManagerThread, []

@@ -19,6 +19,9 @@ Variant = Literal["signed", "removal", "addition"]
 Sampling = Literal["auto", "plain", "antithetic", "stratified", "exact"]
 Bound = Literal["hoeffding", "bernstein"]
 
+# How records are made faulty, to see whether they are found.
+NoiseScale = Literal["norm", "mean-abs"]
+
 # What a private release promises, and how.
 Neighbours = Literal["add-remove", "replace"]
 Relation = Literal[Neighbours, "replace-features"]
@@ -29,6 +32,7 @@ Constants = Literal["sharp", "textbook"]
 # Who attacks whom, and what they know.
 AttackName = Literal["lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"]
 Attacker = Literal["outsider", "insider"]
+Calculation = Literal["exact", "sampled"]
 Weighing = Literal["uniform", "binomial"]
 MissingValues = Literal["value", "exclude"]
 

@@ -12,11 +12,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, get_args, get_origin
 
+from typing_extensions import TypeAliasType
+
 from datassay._work import Progress
 
 if TYPE_CHECKING:
     import torch
-    from distributed import Client
+    from distributed import Client as DaskClient
+
+Client = TypeAliasType("Client", "DaskClient")
+Device = TypeAliasType("Device", "str | torch.device")
 
 
 class Bytes(int):
@@ -75,28 +80,37 @@ class Run(Blocks, total=False):
         ``memory`` is then what is free on the card.
     """
 
-    client: "Client | None"
+    client: Client | None
     checkpoint: str | os.PathLike[str] | None
-    device: "str | torch.device | None"
+    device: Device | None
 
 
-class Fits(Threads, total=False):
-    """How many models are fitted.
+class Tasks(Threads, total=False):
+    """How tasks are run, each by a thread or a worker.
 
     Parameters
     ----------
     client
-        A ``dask.distributed.Client``, whose cluster fits the models. So it does within
+        A ``dask.distributed.Client``, whose cluster does the work. So it does within
         ``joblib.parallel_config(backend="dask")``.
     checkpoint
         A folder in which finished work is kept. A run that was stopped, or killed, goes on from there when it is called
         again, to the same bits; a folder of other data or parameters is refused.
+    """
+
+    client: Client | None
+    checkpoint: str | os.PathLike[str] | None
+
+
+class Fits(Tasks, total=False):
+    """How models are fitted.
+
+    Parameters
+    ----------
     cache
         A file in which the utility of every coalition is kept for later calls; a checkpoint has one of its own.
     """
 
-    client: "Client | None"
-    checkpoint: str | os.PathLike[str] | None
     cache: str | os.PathLike[str] | None
 
 
@@ -132,7 +146,7 @@ def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable
 
         made = checked if options else function
         made.__signature__ = whole  # type: ignore[attr-defined]
-        sources = [*like, *options, Threads, Blocks, Run]
+        sources = [*like, *options, Threads, Blocks, Tasks, Run]
         made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
         return made
 

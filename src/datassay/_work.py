@@ -1,4 +1,4 @@
-"""How long work is run: by whom, its parts handed back in order, with progress that can be watched.
+"""Runs work in parts: by threads or other workers, the parts handed back in order, with progress shown.
 
 Threads of this process do it, unless the caller chose a backend of joblib (``with joblib.parallel_config(…)``) or gave
 a Dask client. None of it can change a result.
@@ -10,19 +10,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from datassay import _checks
+from datassay._crew import Workers
 from datassay._errors import CheckpointError, InputError, LostError, UsageError
 
 if TYPE_CHECKING:
     from datassay._checkpoint import Checkpoint, Kept
 
-Progress = Callable[[int, int], None] | bool | None
+Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 """Called with (how much is done, of how much); True draws a bar on standard error."""
 
 T = TypeVar("T")
@@ -57,30 +58,12 @@ def _told_to_joblib() -> int | None:
     return None if n_jobs in (None, -1) else int(backend.effective_n_jobs(n_jobs))
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Who does the work, and how many of them at once."""
-
-    kind: Literal["threads", "processes", "dask", "joblib"]
-    count: int
-    client: Any = None
-
-    @property
-    def share_memory(self) -> bool:
-        """Whether they share one machine, and with it the memory that was allowed."""
-        return self.kind != "dask"
-
-    def at_most(self, count: int) -> "Workers":
-        """Fewer of them, where they share the machine."""
-        return replace(self, count=min(self.count, count)) if self.share_memory else self
-
-
 def workers(n_jobs: int | None = None, client: object = None) -> Workers:
     """Threads of this process, unless there is a Dask client, or joblib was told to use another backend."""
     if client is not None:
-        from datassay import _elsewhere
+        from datassay._cluster import threads_of
 
-        return Workers("dask", _elsewhere.threads_of(client), client)
+        return Workers("dask", threads_of(client), client)
     joblib = sys.modules.get("joblib")
     count = thread_count(n_jobs)
     if joblib is None:
@@ -111,9 +94,9 @@ def in_order(
     that write where others cannot. Every other task may be pickled and run anywhere, and must have no side effects.
     """
     if isinstance(by, Workers) and by.kind != "threads":
-        from datassay import _elsewhere
+        from datassay import _remote
 
-        yield from _elsewhere.in_order(task, groups, by, report)
+        yield from _remote.in_order(task, groups, by, report)
         return
     threads = by.count if isinstance(by, Workers) else by
     if threads == 1:

@@ -448,3 +448,31 @@ def test_bad_arguments_are_named(given, message):
     X, y = population(50)
     with pytest.raises(da.InputError, match=message):
         da.membership_attack(**{"X": X, "y": y, "targets": 20} | given)
+
+
+def test_the_smallest_and_the_largest_game_that_can_be():
+    """One game, two targets, and half of the records as neighbours; neither less nor more."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(9, 2)), np.arange(9) % 2
+    attack = da.membership_attack(X, y, "confidence", k=4, games=1, targets=2)
+    assert len(attack) == 2
+    assert attack.facts()["games"] == 1
+    for wrong in ({"k": 5}, {"k": 4, "games": 0}, {"k": 4, "targets": 1}, {"k": 4, "targets": 10}):
+        with pytest.raises(da.UsageError):
+            da.membership_attack(X, y, "confidence", **wrong)
+
+
+def test_one_outsider_is_enough_to_say_how_well_members_are_told_from_others():
+    scores, members = np.array([3.0, 2.0, 1.0]), np.array([True, True, False])
+    attack = da.Attack(scores, np.arange(3), members, "mine")
+    assert attack.facts()["auc"] == 1.0
+    alone = da.Attack(scores, np.arange(3), np.ones(3, bool), "mine")
+    assert alone.facts()["auc"] is None
+
+
+def test_records_in_both_need_no_word_and_others_do():
+    ids = np.arange(6)
+    worth = da.Values(np.arange(6.0), ids, "worth")
+    assert da.value_and_exposure(worth, da.Values(np.ones(6), ids[::-1], "open")).notes == ()
+    joined = da.value_and_exposure(worth, da.Values(np.ones(5), ids[1:], "open"))
+    assert joined.notes == ("5 records are in both; 1 have a value only and 0 an exposure only",)

@@ -79,6 +79,26 @@ class TestCurves:
         for fraction, score in zip(curve.fractions, curve.scores["accuracy"], strict=True):
             assert score == pytest.approx(self.refitted(np.sort(order[: round(fraction * 120)])))
 
+    @given(st.integers(0, 10_000), st.integers(1, 6), st.booleans())
+    def test_votes_that_are_tied_go_to_the_class_that_sorts_first(self, seed, k, removal):
+        """Each prediction is that of the k nearest records present, by plain counting; neighbours by distance and index."""
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 4, (15, 2)).astype(float), rng.integers(0, 3, 15)
+        X_test, y_test = rng.integers(0, 4, (6, 2)).astype(float), rng.integers(0, 3, 6)
+        values = rng.integers(-3, 4, 15).astype(float)
+        fractions = [0.2, 0.4, 0.8]
+        curve = (da.removal_curve if removal else da.addition_curve)(
+            values, X, y, X_test, y_test, k=k, fractions=fractions, n_random=1, first="lowest"
+        )
+        for step, fraction in enumerate(curve.fractions):
+            first = np.argsort(values, kind="stable")[: round(fraction * 15)]
+            present = np.setdiff1d(np.arange(15), first) if removal else np.sort(first)
+            if len(present) == 0:
+                continue
+            near = np.argsort(cdist(X_test, X[present], "sqeuclidean"), axis=1, kind="stable")[:, :k]
+            counts = np.array([np.bincount(y[present][row], minlength=3) for row in near])
+            assert curve.scores["accuracy"][step] == pytest.approx((counts.argmax(axis=1) == y_test).mean())
+
     def test_a_model_of_ones_own_is_refitted(self):
         knn = da.removal_curve(
             self.values, self.X, self.y, self.X_test, self.y_test, k=3, n_random=2, fractions=[0, 0.5]
@@ -231,3 +251,35 @@ class TestTuning:
     def test_a_tuning_is_saved(self, tmp_path):
         tuning = da.tune_k(self.X, self.y, candidates=[1, 3])
         np.testing.assert_array_equal(da.read_table(tuning.save(tmp_path / "t.parquet"))["accuracy"], tuning.scores)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 14), st.integers(1, 6))
+def test_a_label_is_suspect_by_the_definition(seed, n, k):
+    """A record of negative value whose neighbours vote for another class, as confidently as that class is voted for."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 4, (n, 2)).astype(float), np.array(list("abc"))[rng.integers(0, 3, n)]
+    worth = da.Values(rng.integers(-2, 3, n).astype(float), np.arange(n), "mine")
+    found = da.likely_errors(X, y, worth, k=k)
+    shares = np.zeros((n, 3))
+    for i in range(n):
+        others = [j for j in np.argsort(((X - X[i]) ** 2).sum(axis=1), kind="stable") if j != i][:k]
+        shares[i] = [np.mean([y[j] == c for j in others]) for c in "abc"]
+    own = shares[np.arange(n), np.searchsorted(["a", "b", "c"], y)]
+    usual = {c: own[y == c].mean() if (y == c).any() else 0.0 for c in "abc"}
+    for i in range(n):
+        most = "abc"[shares[i].argmax()]
+        assert (found.suggested[i], found.votes[i], found.own[i]) == (most, shares[i].max(), own[i])
+        confident = shares[i].max() >= usual[most] - 1e-12
+        assert found.likely[i] == (confident and shares[i].max() > own[i] and worth.values[i] < 0)
+    assert found.first(99).tolist() == sorted(np.flatnonzero(found.likely), key=lambda i: (worth.values[i], i))
+
+
+def test_suspects_are_judged_by_their_own_values():
+    X, y = np.arange(4.0)[:, None], ["a", "a", "b", "b"]
+    with pytest.raises(da.InputError, match="at least 2 records"):
+        da.likely_errors(X[:1], y[:1])
+    with pytest.raises(da.UsageError, match="those of these records, in their order"):
+        da.likely_errors(X, y, da.Values(np.zeros(4), np.arange(4)[::-1], "mine"))
+    left_out = da.likely_errors(X, y, k=3)
+    np.testing.assert_array_equal(left_out.values, da.knn_shapley(X, y).values)
+    assert left_out.parameters["k"] == 3

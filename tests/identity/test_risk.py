@@ -371,3 +371,40 @@ def test_many_records_are_singled_out_as_by_the_reference_though_distances_diffe
         link = np.where(full <= 2.0, 1 - 2 * norm.cdf((full - 2.0) / 0.7), 0.0)
         expected = [reference.scenario(parts, link, order[: r + 1].tolist()) for order in orders for r in range(d)]
         np.testing.assert_allclose(found[i, :, :3], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["exact", "sampled"])
+def test_weights_that_are_all_alike_change_nothing(method):
+    original, released = frames(5)
+    plain = run(original, released, method=method, permutations=6)
+    twice = run(original, released, method=method, permutations=6, weights=dict.fromkeys(original.columns, 2.0))
+    for part in ("values", "linkability", "gain", "guesses"):
+        np.testing.assert_allclose(getattr(twice, part), getattr(plain, part), rtol=0, atol=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_queries_are_scored_as_the_reference_scores_whom_they_match(seed, weighted):
+    original, released = frames(seed, missing=False)
+    zeta = [1.0, 2.5, 0.5, 1.0] if weighted else None
+    weights = dict(zip(original.columns, zeta, strict=True)) if weighted else None
+    asked = {"sex = 'f'": [3], "age > 30 AND job <> 'cook'": [0, 2], "pay < 0 OR sex = 'm'": [1, 3], "age > 99": [0]}
+    found = da.score_queries(original, released, list(asked), weights=weights, neighbours=5, synthetic=True)
+    reference = Reference(original, released, 5, zeta)
+    for q, (query, known) in enumerate(asked.items()):
+        condition = query.replace("AND", "and").replace("OR", "or").replace("<>", "!=").replace(" = ", " == ")
+        people, matches = original.query(condition), np.flatnonzero(released.eval(condition))
+        assert (found.people[q], found.matches[q]) == (len(people), len(matches))
+        best = (0.0, 0.0, 0.0)
+        for i in people.index if len(matches) else ():
+            parts, link = reference.person(i)
+            linked, gain, _ = reference.scenario(parts[matches], link[matches], ())
+            rest = [a for a in range(4) if a not in known]
+            total = reference.zeta[rest].sum()
+            gamma = math.log(1 + 100 * total / reference.zeta.sum()) / math.log(101)
+            error = float((parts[np.ix_(matches, rest)] @ reference.zeta[rest]).mean())
+            gain = gamma * (1 - error / total)
+            best = max(best, (linked * max(gain, 0.5), linked, gain))
+        assert found.values[q] == pytest.approx(best[0], abs=1e-12)
+        if best[0] > 0:
+            assert (found.linkability[q], found.gain[q]) == pytest.approx(best[1:], abs=1e-12)

@@ -610,7 +610,7 @@ def test_a_file_counted_on_disk_gives_the_same_numbers(tmp_path):
 
 
 def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
-    from datassay.identity import uniqueness
+    from datassay.identity import question
 
     frame = pd.DataFrame(
         {
@@ -628,7 +628,7 @@ def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
     for file in (tmp_path / "p.parquet", tmp_path / "c.csv"):
         memory = da.uniqueness_shapley(file)
         with monkeypatch.context() as patch:
-            patch.setattr(uniqueness, "bytes_in_memory", lambda *_: 2**60)
+            patch.setattr(question, "bytes_in_memory", lambda *_: 2**60)
             disk = da.uniqueness_shapley(file)
         assert memory.columns == disk.columns
         np.testing.assert_allclose(disk.mean().values, memory.mean().values, atol=1e-12)
@@ -647,12 +647,12 @@ def test_on_disk_and_in_memory_a_file_says_the_same(tmp_path, monkeypatch):
 
 
 def test_a_large_file_goes_to_disk_by_itself(tmp_path, monkeypatch):
-    from datassay.identity import uniqueness
+    from datassay.identity import question
 
     table = da.voters(5000, seed=4)
     table.save(tmp_path / "people.parquet")
     plain = da.uniqueness_shapley(tmp_path / "people.parquet", ["zip", "race", "age"])
-    monkeypatch.setattr(uniqueness, "bytes_in_memory", lambda *_: 2**60)
+    monkeypatch.setattr(question, "bytes_in_memory", lambda *_: 2**60)
     found = da.uniqueness_shapley(tmp_path / "people.parquet", ["zip", "race", "age"], carry=["county"])
     assert any("counted on disk: its 5,000 people" in note for note in found.notes)
     np.testing.assert_allclose(found.mean().values, plain.mean().values, atol=1e-12)
@@ -848,3 +848,80 @@ def test_a_summary_of_coarser_attributes_says_that_they_are(tmp_path):
     back = da.load_result(found.save(tmp_path / "found.json"))
     for told in (found, back):
         assert "by age, sex, education, made coarser (age: 10, sex: one bucket).\n" in told.summary()
+
+
+def test_sampled_values_have_the_interactions_of_exact_ones():
+    people = da.census(200, seed=1)
+    columns = ["age", "sex", "marital", "region"]
+    exact = da.uniqueness_shapley(people, columns, method="exact").interactions()
+    sampled = da.uniqueness_shapley(people, columns, method="sampled", permutations=4).interactions()
+    np.testing.assert_array_equal(sampled.values, exact.values)
+
+
+@pytest.mark.parametrize("options", [{}, {"id": "id"}])
+def test_files_counted_on_disk_are_counted_by_the_columns_wanted(tmp_path, options):
+    frame = pd.DataFrame({"id": range(90), "a": [1, 2, 3] * 30, "b": [1, 2] * 45, "c": range(90)})
+    frame[:40].to_parquet(tmp_path / "part-1.parquet")
+    frame[40:].to_parquet(tmp_path / "part-2.parquet")
+    for columns, distinct in ((["a", "b"], 6), (None, 90)):
+        found = da.uniqueness_shapley(tmp_path, columns, **options)
+        assert any(f"are {distinct} distinct rows" in note for note in found.notes)
+        assert list(found.columns) == (columns or [n for n in frame if n not in options.values()])
+
+
+@given(st.floats(1e-6, 1e9))
+def test_a_round_width_is_the_nearest_by_ratio(width):
+    from datassay.identity.coarsening import round_width
+
+    rounds = [step * 10.0**power for power in range(-8, 12) for step in (1, 2, 5)]
+    off = min(max(width, one) / min(width, one) for one in rounds)
+    found = round_width(width)
+    assert max(width, found) / min(width, found) == pytest.approx(off, rel=1e-6)
+
+
+def offered(values, now=None):
+    from datassay.identity.coarsening import _ways
+
+    table = da.read_table(pd.DataFrame({"a": values}), text="categorical")
+    return [how for _, how in _ways("a", table.columns["a"], now)]
+
+
+def test_what_may_be_made_coarser_is_made_so_in_steps():
+    """About 20, 10 or 5 steps over a number; fewer digits of a code; rare values as one, if most people have others."""
+    assert offered(range(100)) == [5, 10, 20]
+    assert offered(range(100), 5) == [10, 20]
+    assert offered(np.arange(1000) / 1000) == [0.05, 0.1, 0.2]
+    assert offered(range(10)) == [2]  # halves of whole numbers are no steps
+    assert offered([7] * 30) == []
+    assert offered([np.nan] * 30) == []
+    codes = [f"z{i:04d}"[1:] + "5" for i in range(30)]
+    categorical = da.read_table(pd.DataFrame({"a": codes}), categorical=["a"]).columns["a"]
+    from datassay.identity.coarsening import _ways
+
+    assert [how for _, how in _ways("a", categorical, None)] == [4, 3]
+    assert [how for _, how in _ways("a", categorical, 4)] == [3, 2]
+    assert [how for _, how in _ways("a", categorical, 2)] == [1]
+    assert [how for _, how in _ways("a", categorical, 1)] == []
+    rare = {"c": "(other)", "d": "(other)"}
+    assert offered(["a"] * 500 + ["b"] * 490 + ["c"] * 6 + ["d"] * 4) == [rare, rare]
+    assert offered(["a"] * 500 + ["b"] * 440 + ["c"] * 40 + ["d"] * 20) == [rare]  # below 5 %, not below 1 %
+    assert offered(["a"] * 500 + ["b"] * 440 + ["c"] * 40 + ["d"] * 20, rare) == []
+    assert offered(["a"] * 990 + ["c"] * 10) == []  # one alone
+    assert offered([f"v{i % 40}" for i in range(400)]) == []  # that would be all of them
+    assert offered([*["a"] * 900, *["c"] * 40, *["d"] * 20, *[None] * 40]) == [rare]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sampled_means_are_shares_of_sampled_people(weighted):
+    people = da.census(150, seed=2)
+    bins = da.measured_bins(people)
+    weights = np.arange(1.0, 151.0) if weighted else None
+    sampled = da.uniqueness_shapley(people, method="sampled", permutations=300, weights=weights, seed=1, coarsen=bins)
+    exact = da.uniqueness_shapley(people, method="exact", weights=weights, coarsen=bins)
+    shares = np.ones(150) / 150 if weights is None else weights / weights.sum()
+    mean = sampled.mean()
+    np.testing.assert_allclose(mean.values, shares @ sampled.values, atol=1e-9)
+    assert mean.total == pytest.approx(exact.mean().total)
+    np.testing.assert_allclose(mean.values, exact.mean().values, atol=0.2)
+    inside = (mean.lower <= exact.mean().values) & (exact.mean().values <= mean.upper)
+    assert inside.mean() >= 0.75

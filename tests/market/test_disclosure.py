@@ -13,10 +13,10 @@ from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
 from datassay.market.owner import RehearsingOwner
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
-ONE = Run(1, 2**26, None)
+ONE = Schedule(1, 2**26, None)
 
 
 def made(n=60, m=40, d=3, seed=0):
@@ -725,9 +725,9 @@ class TestForReal:
     @pytest.mark.parametrize("strategy", ["random", "shapley"])
     def test_what_was_paid_for_is_kept_when_it_cannot_be_evaluated(self, tmp_path, monkeypatch, strategy):
         """By somebody else's error, once or again and again: the strategy is not to blame."""
-        from datassay.market.disclosure import Stage
+        from datassay.market.game import GameSetup
 
-        honest = Stage.evaluate
+        honest = GameSetup.evaluate
         data = made(6, 10, 2)
         for fails in (1, 10**9):
             calls = []
@@ -739,7 +739,7 @@ class TestForReal:
                         raise MemoryError("no room")
                 return honest(self, points, use, rules)
 
-            monkeypatch.setattr(Stage, "evaluate", evaluate)
+            monkeypatch.setattr(GameSetup, "evaluate", evaluate)
             game = da.disclosure_game(*data, strategy, 1.0, 9, 0.9999, bounds=(0, 1), share=1.0)
             assert game.outcome == "stopped by an error"
             assert game.notes[0] == "after 12 queries: MemoryError no room"

@@ -458,3 +458,32 @@ def test_private_values_are_not_for_a_price_list():
     )
     with pytest.raises(InputError, match="each for its owner alone"):
         da.price(private)
+
+
+def test_powers_of_what_is_not_for_sale_are_not_taken():
+    prices = da.price([0.5, -2.0], theta=5000.0, gamma=0.0)  # a warning would be an error
+    assert prices.values[0] == 0.5
+    assert math.isnan(prices.values[1])
+
+
+def test_a_search_among_records_worth_nothing_is_refused():
+    with pytest.raises(InputError, match="nothing is for sale"):
+        da.search_prices([0.0, -1.0], 1.0)
+
+
+def test_a_search_looks_on_both_sides_of_theta_one():
+    """Below 1 the valuable records are the cheaper ones by value, above 1 the others (Mathematics §9)."""
+    tried = sorted(set(da.search_prices([0.5, 0.2, 0.1], share=0.5).theta.tolist()))
+    assert tried == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
+
+
+def test_a_budget_and_a_cost_may_be_parts_of_one():
+    search = da.search_prices([0.5, 0.2, 0.1], share=0.5, thetas=[1.0], markups=[0.25, 0.75], budget=0.5)
+    np.testing.assert_allclose(search.markup, [0.25, 0.75])
+    np.testing.assert_allclose(search.gamma, [0.25, 0.75])  # at θ = 1 the cost is γ times the value
+    assert search.budget == 0.5
+
+
+def test_the_gini_of_one_owner_who_has_it_all_is_one_but_for_her_own_share():
+    for n in (2, 5, 40):
+        assert gini([0.0] * (n - 1) + [7.0]) == pytest.approx(1 - 1 / n)

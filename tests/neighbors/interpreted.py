@@ -12,8 +12,8 @@ import torch
 from test_device import METHODS, awkward
 
 import datassay as da
-from datassay.neighbors import device as adapter
-from datassay.neighbors import triton_kernels as distances_there
+from datassay.neighbors.device import distances
+from datassay.neighbors.device import triton_kernels as distances_there
 from datassay.value import device_kernels
 from datassay.value import triton_kernels as formulas_there
 
@@ -33,7 +33,7 @@ def noted(kernels, name):
 
 def choose(triton):
     """By Triton, or by torch."""
-    adapter.compiled = device_kernels.compiled = lambda _: triton
+    distances.compiled = device_kernels.compiled = lambda _: triton
 
 
 def of_many(n, metric):

@@ -21,8 +21,12 @@ import datassay as da
 from datassay import oracle
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay.cli import main
-from datassay.neighbors import FullRanking, Run, kernels, make_space
-from datassay.neighbors import device as adapter
+from datassay.neighbors import FullRanking, Schedule, kernels, make_space
+from datassay.neighbors.device import distances as distances_there
+from datassay.neighbors.device import memory as memory_there
+from datassay.neighbors.device import passes as passes_there
+from datassay.neighbors.device import space as space_there
+from datassay.neighbors.device import sums as sums_there
 
 torch = pytest.importorskip("torch")
 
@@ -107,19 +111,19 @@ def test_bits_are_the_same_in_small_blocks_and_when_features_pass_by(name, devic
     given = np.repeat(X, 16, axis=1), y, np.repeat(V, 16, axis=1), w
     whole = METHODS[name](*given, device=device).values
     small = METHODS[name](*given, device=device, memory=450_000).values  # a few rows at a time
-    monkeypatch.setattr(adapter, "FIRST", 16)
-    monkeypatch.setattr(adapter, "BLOCK", 16 * adapter.MOST_ROWS)
+    monkeypatch.setattr(passes_there, "FIRST", 16)
+    monkeypatch.setattr(passes_there, "BLOCK", 16 * passes_there.MOST_ROWS)
     pieces = METHODS[name](*given, device=device, memory=200_000).values
-    assert not adapter.device_space(given[0], None, "euclidean", adapter.device_of(device), 200_000).resident
+    assert not space_there.device_space(given[0], None, "euclidean", space_there.device_of(device), 200_000).resident
     assert small.tobytes() == whole.tobytes()
     assert pieces.tobytes() == whole.tobytes()
 
 
 def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from_too(device):
     X, y, V, _ = awkward(dtype=np.float32)
-    on = adapter.device_of(device)
+    on = space_there.device_of(device)
     for queries, memory in ((None, 15_000), (V, 15_000), (np.repeat(V, 30, 0), 30_000)):
-        space = adapter.device_space(X, queries, "euclidean", on, memory)
+        space = space_there.device_space(X, queries, "euclidean", on, memory)
         assert not space.resident
         assert space.points.device.type == space.queries.device.type == "cpu"
         few, everybody = space.seen_from(np.array([7, 3])), replace(space, excludes_self=False)
@@ -134,13 +138,13 @@ def test_features_that_do_not_fit_stay_where_they_are_those_that_are_looked_from
 def test_features_that_are_looked_from_pass_by_within_the_memory_that_was_asked_for(device, monkeypatch):
     rng, memory = np.random.default_rng(0), 300_000
     X, V = rng.normal(size=(30, 2000)).astype(np.float32), rng.normal(size=(200, 2000)).astype(np.float32)
-    y, w, moved, turned = rng.integers(0, 2, 30), rng.integers(0, 2, 200), [], adapter.turned
+    y, w, moved, turned = rng.integers(0, 2, 30), rng.integers(0, 2, 200), [], space_there.turned
 
     def watched(points, where):
         moved.append(points.nelement() * points.element_size())
         return turned(points, where)
 
-    monkeypatch.setattr(adapter, "turned", watched)
+    monkeypatch.setattr(space_there, "turned", watched)
     for method in (da.knn_shapley, da.knn_banzhaf, da.tknn_shapley):
         there = method(X, y, V, w, device=device, memory=memory)
         assert max(moved) <= memory / 2
@@ -204,8 +208,8 @@ def test_distances_have_the_bits_of_the_compiled_kernel(metric, dtype, device, d
     space = make_space(X, V, metric)
     filled = np.empty((9, 40), dtype)
     space.fill(0, filled)
-    on = adapter.device_space(X, V, metric, adapter.device_of(device))
-    assert adapter.in_memory(on.between(0, 9, 0, 40)).tobytes() == filled.tobytes()
+    on = space_there.device_space(X, V, metric, space_there.device_of(device))
+    assert space_there.in_memory(on.between(0, 9, 0, 40)).tobytes() == filled.tobytes()
     kind = {"euclidean": kernels.EUCLIDEAN, "manhattan": kernels.MANHATTAN, "cosine": kernels.COSINE}[metric]
     assert on.metric == kind
 
@@ -213,8 +217,8 @@ def test_distances_have_the_bits_of_the_compiled_kernel(metric, dtype, device, d
 @pytest.mark.parametrize("limit", [1, 30, 250, 499, 900])
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 def test_the_nearest_are_the_same_and_as_far(metric, limit, device, monkeypatch):
-    monkeypatch.setattr(adapter, "FIRST", 8)
-    monkeypatch.setattr(adapter, "BLOCK", 64 * adapter.MOST_ROWS)
+    monkeypatch.setattr(passes_there, "FIRST", 8)
+    monkeypatch.setattr(passes_there, "BLOCK", 64 * passes_there.MOST_ROWS)
     X, _, V, _ = awkward()
     for points in ((X, V), (X, None), (np.sort(X, axis=0)[::-1], np.zeros((3, 5)) + 0.1)):
         here = da.nearest_neighbours(*points, limit=limit, metric=metric)
@@ -298,11 +302,11 @@ def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_give
     for points, queries in ((X, V), (X[:, :1], V[:, :1]), (np.asfortranarray(X), V), (X[:1], np.asfortranarray(V))):
         given = [torch.from_numpy(one.copy(order="K")).as_subclass(OnACard) for one in (points, queries)]
         before = [one.clone() for one in given]
-        space = adapter.device_space(*given, "cosine", torch.device("cpu"))
+        space = space_there.device_space(*given, "cosine", torch.device("cpu"))
         assert all(one.equal(other) for one, other in zip(given, before, strict=True))
         filled = np.empty((space.n_validation, space.n_train), dtype)
         make_space(points, queries, "cosine").fill(0, filled)
-        found = adapter.in_memory(space.between(0, len(queries), 0, len(points)))
+        found = space_there.in_memory(space.between(0, len(queries), 0, len(points)))
         np.testing.assert_allclose(found, filled, rtol=0, atol=8 * np.finfo(dtype).eps)  # roots
 
 
@@ -354,8 +358,8 @@ def test_sums_hold_what_thousands_of_points_say_alike_and_round_to_the_nearest(d
     alone = da.knn_loo([[0.0], [1.0]], [1, 0], V, w, k=1, utility="fraction", device=device)
     assert alone.values.tolist() == [-1.0, 0.0]  # without it, the one that is right would be asked
     numbers = np.append(np.random.default_rng(0).uniform(-1, 1, (1000, 2)).prod(1), [-1.0, 0.0, 1.0])
-    for bits, most in ((adapter.ALONG, Fraction(1, 2**60)), (adapter.OVER, Fraction(1, 2**53))):
-        wholes = adapter.in_memory(adapter.whole(torch.from_numpy(numbers).to(device), bits)).tolist()
+    for bits, most in ((sums_there.ALONG, Fraction(1, 2**60)), (sums_there.OVER, Fraction(1, 2**53))):
+        wholes = space_there.in_memory(sums_there.whole(torch.from_numpy(numbers).to(device), bits)).tolist()
         off = [abs(Fraction(one, 2**bits) - Fraction(number)) for one, number in zip(wholes, numbers, strict=True)]
         assert max(off) <= most
 
@@ -390,7 +394,7 @@ def test_tables_and_words_go_there_too(device):
 
 
 def test_where_memory_runs_out_blocks_become_smaller_and_nothing_is_lost(device, monkeypatch):
-    given, fits = awkward(), adapter._Looks._block
+    given, fits = awkward(), passes_there.DeviceBlocks._block
     whole, tried = METHODS["knn_shapley"](*given, device=device).values, []
 
     def block(self, start, rows):
@@ -399,7 +403,7 @@ def test_where_memory_runs_out_blocks_become_smaller_and_nothing_is_lost(device,
             raise torch.OutOfMemoryError("tried to allocate 7 TiB")
         return fits(self, start, rows)
 
-    monkeypatch.setattr(adapter._Looks, "_block", block)
+    monkeypatch.setattr(passes_there.DeviceBlocks, "_block", block)
     assert METHODS["knn_shapley"](*given, device=device).values.tobytes() == whole.tobytes()
     assert tried[0] == 40
     assert max(tried[5:]) <= 3  # smaller once and for all
@@ -407,7 +411,7 @@ def test_where_memory_runs_out_blocks_become_smaller_and_nothing_is_lost(device,
 
 
 def test_a_formula_that_needs_more_memory_than_is_left_is_run_again_and_adds_nothing_twice(device, monkeypatch):
-    given, add = awkward(), adapter.Total.add_at
+    given, add = awkward(), sums_there.Total.add_at
     whole = METHODS["knn_banzhaf"](*given, device=device).values
 
     def add_at(self, order, numbers):
@@ -415,7 +419,7 @@ def test_a_formula_that_needs_more_memory_than_is_left_is_run_again_and_adds_not
             raise torch.OutOfMemoryError("tried to allocate 7 TiB")
         add(self, order, numbers)
 
-    monkeypatch.setattr(adapter.Total, "add_at", add_at)
+    monkeypatch.setattr(sums_there.Total, "add_at", add_at)
     assert METHODS["knn_banzhaf"](*given, device=device).values.tobytes() == whole.tobytes()
 
 
@@ -425,13 +429,13 @@ def test_memory_that_is_too_little_is_refused_and_memory_that_was_asked_for_is_k
         with pytest.raises(UnavailableError, match=r"memory=5000 bytes is too little for one validation point") as said:
             METHODS[name](*given, device=device, memory=5000)
         METHODS[name](*given, device=device, memory=int(str(said.value).split("allow ")[1].split()[0]))
-    few = adapter._Looks(
-        adapter.device_space(*given[::2], "euclidean", adapter.device_of(device)), FullRanking(), 2**18
+    few = passes_there.DeviceBlocks(
+        space_there.device_space(*given[::2], "euclidean", space_there.device_of(device)), FullRanking(), 2**18
     )
     assert few.rows * 500 * (3 * 8 + 56) <= 2**18
     # The default is no limit that somebody asked for; the same number, asked for, is.
-    assert Run().device_memory is None
-    assert Run(memory=512 * 2**20).device_memory == 2**29
+    assert Schedule().device_memory is None
+    assert Schedule(memory=512 * 2**20).device_memory == 2**29
 
 
 def test_more_memory_is_never_too_little_where_less_was_enough(device):
@@ -449,17 +453,17 @@ def test_memory_of_this_machine_that_runs_out_is_told_like_a_cards(device, monke
     def block(self, start, rows):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")
 
-    monkeypatch.setattr(adapter._Looks, "_block", block)
+    monkeypatch.setattr(passes_there.DeviceBlocks, "_block", block)
     with pytest.raises(UnavailableError, match="too little for one validation point"):
         da.knn_shapley(*awkward(), device=device)
-    monkeypatch.setattr(adapter._Looks, "_block", lambda *_: torch.zeros(2) @ torch.zeros(3))
+    monkeypatch.setattr(passes_there.DeviceBlocks, "_block", lambda *_: torch.zeros(2) @ torch.zeros(3))
     with pytest.raises(RuntimeError, match="size"):  # what is wrong for another reason is not hidden
         da.knn_shapley(*awkward(), device=device)
 
 
 @pytest.mark.parametrize("told", ["CUDA error: out of memory", "Triton Error [CUDA]: out of memory"])
 def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(told, device, monkeypatch):
-    given, fits = awkward(), adapter._Looks._block
+    given, fits = awkward(), passes_there.DeviceBlocks._block
     whole = METHODS["knn_shapley"](*given, device=device).values
 
     def block(self, start, rows):
@@ -467,7 +471,7 @@ def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(t
             raise RuntimeError(told)
         return fits(self, start, rows)
 
-    monkeypatch.setattr(adapter._Looks, "_block", block)
+    monkeypatch.setattr(passes_there.DeviceBlocks, "_block", block)
     assert METHODS["knn_shapley"](*given, device=device).values.tobytes() == whole.tobytes()
 
     def full(_):
@@ -475,7 +479,7 @@ def test_memory_that_runs_out_elsewhere_than_in_torchs_allocator_is_told_alike(t
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", full)
     with pytest.raises(UnavailableError, match="the memory of cuda:0 is too little for anything at all"):
-        adapter._allowed(torch.device("cuda", 0), None)
+        memory_there.allowed_bytes(torch.device("cuda", 0), None)
 
 
 def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device, monkeypatch):
@@ -483,9 +487,9 @@ def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device
         def try_out(_):
             raise RuntimeError(what)
 
-        monkeypatch.setitem(sys.modules, "datassay.neighbors.triton_kernels", SimpleNamespace(try_out=try_out))
-        monkeypatch.delattr("datassay.neighbors.triton_kernels", raising=False)
-        return adapter.compiled.__wrapped__(torch.device("cuda", 0))
+        monkeypatch.setitem(sys.modules, "datassay.neighbors.device.triton_kernels", SimpleNamespace(try_out=try_out))
+        monkeypatch.delattr("datassay.neighbors.device.triton_kernels", raising=False)
+        return distances_there.compiled.__wrapped__(torch.device("cuda", 0))
 
     with pytest.raises(RuntimeError, match="out of memory"):
         says("Triton Error [CUDA]: out of memory")
@@ -498,9 +502,9 @@ def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device
 @pytest.mark.parametrize(
     ("where", "what"),
     [
-        ((adapter.Total, "__init__"), "one sum for each of 500 records"),
-        ((adapter.Total, "sums"), "one sum for each of 500 records"),
-        ((adapter, "_prepared"), "the features"),
+        ((sums_there.Total, "__init__"), "one sum for each of 500 records"),
+        ((sums_there.Total, "sums"), "one sum for each of 500 records"),
+        ((space_there, "_prepared"), "the features"),
     ],
 )
 def test_where_memory_runs_out_apart_from_blocks_it_is_said(where, what, device, monkeypatch):
@@ -516,14 +520,14 @@ def test_where_not_one_row_fits_it_is_said(device, monkeypatch):
     def block(self, start, rows):
         raise torch.OutOfMemoryError("tried to allocate 7 TiB")
 
-    monkeypatch.setattr(adapter._Looks, "_block", block)
+    monkeypatch.setattr(passes_there.DeviceBlocks, "_block", block)
     with pytest.raises(UnavailableError, match=r"too little for one validation point beside 500 records \(tried to"):
         da.knn_shapley(*awkward(), device=device)
 
 
 def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):
-    monkeypatch.setattr(adapter, "MOST_ROWS", 8)
-    monkeypatch.setattr(adapter, "FEWEST_ROWS", 8)
+    monkeypatch.setattr(passes_there, "MOST_ROWS", 8)
+    monkeypatch.setattr(passes_there, "FEWEST_ROWS", 8)
     given, kept = awkward(), tmp_path / "kept"
     whole = METHODS["knn_shapley"](*given, device=device).values
 
@@ -596,8 +600,8 @@ def test_wrong_devices_are_refused_by_name(device):
 
 
 def test_more_records_than_are_numbered_on_a_device_are_refused(device, monkeypatch):
-    assert adapter.MOST_RECORDS + 1024 * 1024 <= 2**31  # what the kernels of Triton count in
-    monkeypatch.setattr(adapter, "MOST_RECORDS", 499)
+    assert space_there.MOST_RECORDS + 1024 * 1024 <= 2**31  # what the kernels of Triton count in
+    monkeypatch.setattr(space_there, "MOST_RECORDS", 499)
     given = awkward()
     for method in ("knn_shapley", "tknn_shapley", "knn_shapley, distances"):
         with pytest.raises(UnavailableError, match="at most 499 records and there are 500; leave device out"):

@@ -13,19 +13,19 @@ from datassay.neighbors import (
     FullRanking,
     NearestRanking,
     NeighbourGraph,
-    Run,
+    Schedule,
     WithinThreshold,
     collect,
     make_space,
     nearest_neighbours,
 )
-from datassay.neighbors.passes import Scratch, group_size
+from datassay.neighbors.views import Scratch, group_size
 
 
 def ranking(distances):
     """Full ranking of the rows of a distance matrix, through the whole machinery."""
     space = make_space(None, distances, "precomputed")
-    return collect(space, FullRanking(), lambda block: (block.order.copy(),), Run(n_jobs=1))[0]
+    return collect(space, FullRanking(), lambda block: (block.order.copy(),), Schedule(n_jobs=1))[0]
 
 
 FINITE = {np.float32: 2.0**100, np.float64: 2.0**1000}
@@ -200,7 +200,7 @@ def test_an_error_in_a_worker_reaches_the_caller():
         raise RuntimeError("from the worker")
 
     with pytest.raises(RuntimeError, match="from the worker"):
-        collect(space, NearestRanking(1), compute, Run(n_jobs=3))
+        collect(space, NearestRanking(1), compute, Schedule(n_jobs=3))
 
 
 class TestPrecomputed:
@@ -282,3 +282,13 @@ class TestPrecomputed:
     def test_bad_distances_are_refused(self, X, X_val, message):
         with pytest.raises(da.InputError, match=message):
             make_space(X, X_val, "precomputed")
+
+
+@given(st.integers(0, 40), st.integers(1, 12))
+def test_parts_are_even_and_none_is_empty(n, parts):
+    from datassay.neighbors.records import _even
+
+    found = _even(n, parts)
+    assert [i for part in found for i in part] == list(range(n))
+    assert len(found) == min(n, parts)
+    assert all(abs(len(a) - len(b)) <= 1 and len(a) > 0 for a in found for b in found)

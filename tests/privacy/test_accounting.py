@@ -225,3 +225,10 @@ def test_calibration_agrees_with_the_prv_accountant(epsilon, delta, count, chanc
     assert calibrate("discrete gaussian", epsilon, delta, count=count, sampling=chance).scale == pytest.approx(
         scale, rel=0.01
     )
+
+
+def test_without_sampling_a_replaced_record_is_in_the_sensitivity_alone():
+    """The distance of replaced records is given as the sensitivity: together with other noise nothing is added to it."""
+    other = Cost("laplace", 50.0)
+    alike = [Cost("gaussian", 3.0, 2.0, count=2, neighbours=relation) for relation in ("add-remove", "replace")]
+    assert total_epsilon([alike[0], other], 1e-5) == total_epsilon([alike[1], other], 1e-5)

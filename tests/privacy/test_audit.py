@@ -7,7 +7,7 @@ import pytest
 
 import datassay as da
 from datassay.privacy import Cost, add_noise, calibrate, releases, sampling
-from datassay.privacy.auditing import _lower_rate, _upper_rate, one_run_bound
+from datassay.privacy.evidence import lower_rate, one_run_bound, upper_rate
 
 DELTA, SURE = 1e-5, 0.99999  # an honest mechanism is refuted once in 100,000 audits
 
@@ -155,8 +155,8 @@ def test_rates_are_bounded_as_clopper_and_pearson_do():
 
     for k, n in ((0, 10), (3, 10), (10, 10), (250, 1000)):
         exact = binomtest(k, n).proportion_ci(0.98, method="exact")
-        assert _lower_rate(k, n, 0.01) == pytest.approx(exact.low, abs=1e-12)
-        assert _upper_rate(k, n, 0.01) == pytest.approx(exact.high, abs=1e-12)
+        assert lower_rate(k, n, 0.01) == pytest.approx(exact.low, abs=1e-12)
+        assert upper_rate(k, n, 0.01) == pytest.approx(exact.high, abs=1e-12)
 
 
 def test_the_bound_without_known_noise_is_tight_for_randomised_response():

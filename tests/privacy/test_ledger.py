@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from datassay import InputError
+from datassay import InputError, UnavailableError
 from datassay.privacy import BudgetExceededError, Cost, Ledger, total_epsilon
+from datassay.privacy import ledger as ledgers
 
 COST = Cost("gaussian", 20.0)
 
@@ -354,3 +355,35 @@ class TestDisclosures:
         assert [racer.wait() for racer in racers] == [0] * 4
         told = ledger.disclosures()[number]
         assert (told.queries, told.most, ledger.spent()) == (10, 5.0, 5.0)  # five charges of two records each
+
+
+class TestBusy:
+    def test_a_ledger_that_somebody_holds_is_busy(self, path, monkeypatch):
+        monkeypatch.setattr(ledgers, "WAIT_SECONDS", 0.05)
+        ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            with pytest.raises(UnavailableError, match="stayed busy"):
+                spend(ledger)
+        finally:
+            other.close()
+        assert ledger.spent() == 0
+
+    @pytest.mark.parametrize(
+        ("said", "error", "message"),
+        [("database is locked", UnavailableError, "is busy"), ("disk I/O error", InputError, "or is damaged")],
+    )
+    def test_only_what_is_locked_is_busy(self, path, monkeypatch, said, error, message):
+        ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+
+        class Failing:
+            def execute(self, *_):
+                raise sqlite3.OperationalError(said)
+
+            def close(self):
+                pass
+
+        monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Failing())
+        with pytest.raises(error, match=message):
+            spend(ledger)

@@ -7,7 +7,7 @@ import pytest
 
 import datassay as da
 from datassay import BudgetExceededError, Ledger, private_knn_shapley, private_tknn_shapley
-from datassay.privacy import releases, sampling, total_epsilon
+from datassay.privacy import NoisyRecords, releases, sampling, total_epsilon
 
 KEY = b"0123456789abcdef" * 2
 
@@ -597,3 +597,52 @@ def test_what_was_published_is_a_file_of_its_own(tmp_path):
     assert isinstance(again, da.NoisyCounts)
     np.testing.assert_array_equal(again.counts, private.statistics.counts)
     assert again.value([0.1, 0.2, 0.3], 1) == private.value_record([0.1, 0.2, 0.3], 1)
+
+
+def test_names_of_files_are_cut_beyond_200_letters(tmp_path):
+    X, y, X_val, y_val = problem(n=60)
+    ids = ["a" * 200, "a" * 201, *(f"r{i}" for i in range(58))]
+    private = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, ids=ids)
+    names = {file.name for file in private.save_owners(tmp_path / "owners").iterdir()}
+    assert f"{'a' * 200}.json" in names
+    assert [len(name) for name in names if name.startswith("a" * 150 + "~")] == [150 + 1 + 32 + 5]
+
+
+def test_a_validation_set_out_of_the_training_data_is_refused_unless_records_are_twins_anyway():
+    """Twins among the training records are what makes coincidence likely: two of sixty are not, most of them are."""
+    X, y, *_ = problem()
+    X[1], y[1] = X[0], y[0]
+    with pytest.raises(da.InputError, match="every validation record is also in the training data"):
+        private_tknn_shapley(X, y, X[:8], y[:8], delta=1e-3, n_classes=3)
+    few, labels = np.vstack([X[2:9]] * 8), np.tile(y[2:9], 8)
+    assert private_tknn_shapley(few, labels, few[:7], labels[:7], delta=1e-3, n_classes=3).notes
+
+
+def test_sampled_values_have_the_noise_of_a_weighted_mean(monkeypatch):
+    """Each validation point's value has noise of its own, and what is told is their mean: deviation σ·√Σw² / Σw."""
+    scales = []
+    monkeypatch.setattr(releases, "add_noise", lambda values, kind, scale: scales.append((kind, scale)) or values)
+    X, y, X_val, y_val = problem()
+    weights = np.arange(1.0, 9.0)
+    made = private_knn_shapley(X, y, X_val, y_val, k=3, weights=weights, sampling=0.3, delta=1e-3)
+    (cost,) = made.costs
+    assert (cost.count, cost.sampling, cost.sensitivity) == (8, 0.3, 1 / 12)
+    assert scales == [("gaussian", pytest.approx(cost.scale * math.sqrt((weights**2).sum()) / weights.sum()))]
+    assert made.parameters["sigma"] == scales[0][1]
+
+
+def test_noisy_records_have_laplace_noise_of_their_width_over_epsilon():
+    low, high, epsilon = np.array([-1.0, 2.0, 5.0]), np.array([3.0, 2.5, 5.0]), np.array([0.5, 2.0, 1.0])
+    mechanism = NoisyRecords(low, high, epsilon)
+    assert mechanism.cost == 3.5
+    points = np.array([[0.0, 2.1, 5.0], [9.0, 0.0, 5.0]])
+    kept = np.array([[0.0, 2.1, 5.0], [3.0, 2.0, 5.0]])  # within the bounds
+    unit = mechanism.to_unit(points)
+    np.testing.assert_allclose(mechanism.from_unit(unit), kept)
+    n = 8000
+    off = mechanism.release(np.repeat(unit, n, axis=0), n_jobs=2).reshape(2, n, 3) - kept[:, None]
+    scale = (high - low) / epsilon
+    np.testing.assert_array_equal(off[..., 2], 0)
+    for j in (0, 1):
+        assert np.abs(off[..., j]).mean() == pytest.approx(scale[j], rel=6 / math.sqrt(2 * n))
+        assert (off[..., j] > 0).mean() == pytest.approx(0.5, abs=3 / math.sqrt(2 * n))

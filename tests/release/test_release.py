@@ -284,7 +284,7 @@ def test_a_column_that_a_release_has_lost_ends_no_comparison():
 
 
 def test_predictive_utility_is_that_of_scikit_learn():
-    from sklearn.metrics import matthews_corrcoef
+    from sklearn.metrics import f1_score, matthews_corrcoef
     from sklearn.neighbors import KNeighborsClassifier
 
     train, test = da.census(600, seed=5).split(0.6)
@@ -294,6 +294,11 @@ def test_predictive_utility_is_that_of_scikit_learn():
     found = da.release.predictive_utility(train, test, k=7)
     assert found.mcc == pytest.approx(matthews_corrcoef(test.labels, predicted))
     assert found.accuracy == pytest.approx((predicted == test.labels).mean())
+    names, sizes = np.unique(test.labels, return_counts=True)
+    assert found.f1 == pytest.approx(f1_score(test.labels, predicted, pos_label=names[sizes.argmin()]))
+    shares = model.predict_proba(encoder.transform(test)[0])
+    right = shares[np.arange(len(shares)), np.searchsorted(model.classes_, test.labels)]
+    assert found.loss == pytest.approx(1 - right.mean())
 
 
 def test_strategies_side_by_side(tmp_path):
@@ -365,3 +370,101 @@ def test_strategies_side_by_side(tmp_path):
 def test_bad_input_is_named(ask, message):
     with pytest.raises(da.InputError, match=message):
         ask(da.census(50))
+
+
+def test_a_draw_without_a_seed_is_that_of_seed_0():
+    people = da.census(50)
+    for way in (
+        lambda **seed: da.release.remove(people, 0.3, **seed),
+        lambda **seed: da.release.synthesize(people, **seed),
+    ):
+        assert frame_of(way().table).equals(frame_of(way(seed=0).table))
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixed())
+def test_a_group_is_represented_by_its_lower_median_or_what_most_of_it_have(made):
+    """Or by nothing, where more than half of it is missing; of values as frequent the first."""
+    frame, k = made
+    frame = frame.assign(place=range(len(frame)))
+    out = frame_of(da.release.mondrian(frame, k, strict=False).table)
+    group = out["place"]  # the median of distinct numbers differs from group to group
+    for name in ("place", "age", "pay"):
+        for which, members in frame.groupby(group)[name]:
+            present = np.sort(members.dropna())
+            median = present[(len(present) - 1) // 2] if 2 * len(present) >= len(members) else np.nan
+            np.testing.assert_equal(out.loc[group == which, name].unique(), [median])
+    for which, members in frame["ill"].groupby(group):
+        counts = members.value_counts()
+        assert set(out.loc[group == which, "ill"]) == {min(counts[counts == counts.max()].index)}
+
+
+def test_diversity_alone_cuts_wherever_it_may():
+    """Each quarter has both values of what is sensitive, so that asking for two changes nothing; for one value it does."""
+    frame = pd.DataFrame({"x": range(16), "ill": ["a", "b"] * 8})
+    plain = da.release.mondrian(frame, 4, columns=["x"]).table["x"]
+    for strict in (True, False):
+        diverse = da.release.mondrian(frame, 4, columns=["x"], sensitive="ill", l=2, strict=strict).table["x"]
+        assert diverse.tolist() == plain.tolist() == [1] * 4 + [5] * 4 + [9] * 4 + [13] * 4
+    frame["ill"] = ["a"] * 8 + ["b"] * 8
+    for strict in (True, False):
+        assert len(set(da.release.mondrian(frame, 4, sensitive="ill", l=2, strict=strict).table["x"])) == 1
+
+
+def test_a_group_is_cut_below_its_lowest_value_too():
+    frame = pd.DataFrame({"x": [1] * 4 + [2] * 4})
+    assert da.release.mondrian(frame, 4).table["x"].tolist() == frame["x"].tolist()
+
+
+def test_groups_are_cut_where_numbers_are_farthest_apart_and_categories_are_most():
+    """A number's spread is its range as a part of the whole; a category's is how many of its values there are."""
+    frame = pd.DataFrame({"x": [0, 0, 1, 1, 2, 2, 100, 100], "c": list("acbdegfh")})
+    out = frame_of(da.release.mondrian(frame, 2).table)
+    # First x is cut. Then one half spreads over 1 % of x and 3/7 of c, and is cut by c; the other over 98 % of x.
+    assert out["x"].tolist() == [0] * 4 + [2, 2, 100, 100]
+
+
+def test_a_column_without_variety_is_one_column_among_others():
+    """It tells nothing at random, and what it has lost counts: (W_rand − W)/W_rand over all columns."""
+    frame = pd.DataFrame({"same": [3.0] * 8, "c": list("aaaaaabb")})
+    other = pd.DataFrame({"same": [3.0] * 6 + [4.0] * 2, "c": list("aaaaabbb")})
+    assert da.release.fidelity(frame, other) == pytest.approx((0.25 - (0.25 + 0.125)) / 0.25)
+    nothing = pd.DataFrame({"none": [np.nan] * 8, "c": list("aaaaaabb")})
+    assert da.release.fidelity(nothing, nothing) == 1
+
+
+def test_correlations_that_contradict_each_other_leave_the_margins_as_they_are():
+    """x goes with y, y with z, and x against z: never seen all three, so no three numbers are correlated like that."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(3, 1500))
+    frame = pd.DataFrame(
+        {
+            "x": np.concatenate([x[0], np.full(1500, np.nan), x[2]]),
+            "y": np.concatenate([x[0], x[1], np.full(1500, np.nan)]),
+            "z": np.concatenate([np.full(1500, np.nan), x[1], -x[2]]),
+        }
+    )
+    out = frame_of(da.release.synthesize(frame, n=6000, seed=2).table)
+    for name in frame:
+        assert wasserstein_distance(out[name].dropna(), frame[name].dropna()) < 0.12
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_places_drawn_for_values_lead_back_to_them(seed, n):
+    from datassay.release.strategies import _spread_codes, _spread_numbers
+
+    rng = np.random.default_rng(seed)
+    numbers, absent = rng.integers(0, 5, n).astype(float), rng.random(n) < 0.3
+    places, back = _spread_numbers(numbers, absent, rng)
+    np.testing.assert_array_equal(back(places[~absent]), numbers[~absent])
+    codes = rng.integers(0, 4, n)
+    places, back = _spread_codes(codes, 5, rng)
+    np.testing.assert_array_equal(back(places), codes)
+    assert ((places >= 0) & (places <= 1)).all()
+
+
+def test_confidence_in_a_label_that_a_release_has_lost_is_none():
+    train = da.read_table(pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": ["a", "a", "b", "b"]}), "y")
+    test = da.read_table(pd.DataFrame({"x": [0.0, 3.0, 3.0, 0.0], "y": ["a", "b", "c", "c"]}), "y")
+    found = da.release.predictive_utility(train, test, k=1)
+    assert (found.accuracy, found.loss) == (0.5, 0.5)

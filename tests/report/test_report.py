@@ -12,8 +12,9 @@ import pytest
 
 import datassay as da
 from datassay.data import truth
+from datassay.neighbors import FeatureSpace
 from datassay.report import METHODS, Figure, Grid, Number, Paragraph
-from datassay.report.content import plain, section_from_plain, to_plain
+from datassay.report.content import Section, plain
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -70,6 +71,27 @@ def numbers_of(section):
 
 def grids(report, key):
     return [block for block in report.section(key).blocks if isinstance(block, Grid)]
+
+
+def test_neighbours_are_looked_for_once(monkeypatch):
+    """Records among each other, public ones, private ones seen from these as encoded openly, and as encoded by them."""
+    from datassay.data import inputs
+    from datassay.neighbors import passes
+
+    spaces, encoders, rows = [], [], []
+    make, fit, fill = passes.make_space, inputs.fit_encoder, FeatureSpace.fill
+
+    def filled(self, start, out):
+        rows.append(out.shape)
+        fill(self, start, out)
+
+    monkeypatch.setattr(passes, "make_space", lambda *given, **how: spaces.append(given) or make(*given, **how))
+    monkeypatch.setattr(inputs, "fit_encoder", lambda *given, **how: encoders.append(given) or fit(*given, **how))
+    monkeypatch.setattr(FeatureSpace, "fill", filled)
+    da.report(da.census(300), quick=True)
+    assert len(spaces) == len(encoders) == 4
+    assert sum(shape[0] for shape in rows if shape[1] == 300) == 300
+    assert sum(shape[0] for shape in rows if shape[1] == 240) == 2 * 60
 
 
 class TestCensus:
@@ -409,7 +431,7 @@ class TestResult:
 
     def test_sections_survive_being_plain(self, census):
         for section in census.sections:
-            assert section_from_plain(json.loads(json.dumps(to_plain(section)))) == section
+            assert Section.from_dict(json.loads(json.dumps(section.to_dict()))) == section
 
     def test_the_same_numbers_for_any_number_of_threads(self):
         table = da.census(200, seed=6)

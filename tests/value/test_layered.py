@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
@@ -252,15 +253,17 @@ def test_a_design_survives_its_file(tmp_path):
     assert [m.tolist() for m in back.members] == [m.tolist() for m in design.members]
     assert (back.weights == design.weights).all()
     assert back.fits == design.fits
-    with pytest.raises(InputError, match="must end in .json"):
-        design.save(tmp_path / "core.parquet")
+    assert da.load_design(design.save(tmp_path / "core.parquet")) == back == design
     (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(InputError, match="not a design"):
+    with pytest.raises(InputError, match="is not a result saved by datassay"):
         da.load_design(tmp_path / "other.json")
+    da.knn_shapley([[0.0], [1.0]], [0, 1]).save(tmp_path / "values.json")
+    with pytest.raises(InputError, match="which is no Design"):
+        da.load_design(tmp_path / "values.json")
     content = json.loads((tmp_path / "core.json").read_text())
-    content["members"][3] = [99]
+    content["datassay"]["members"][3] = [99]
     (tmp_path / "core.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="not a design"):
+    with pytest.raises(InputError, match="is not a result saved by datassay"):
         da.load_design(tmp_path / "core.json")
 
 
@@ -820,3 +823,110 @@ def test_few_owners_are_told_that_all_coalitions_take_less():
     values = da.layered_shapley(da.StableLogisticRegression(), *data, alpha=0.5, n_jobs=1)
     assert any("sampling='exact'" in note for note in values.notes)
     assert repr(values).startswith("Estimate(6 records")
+
+
+@pytest.mark.parametrize("newcomers", [False, True])
+def test_a_coalition_drawn_twice_counts_like_two_that_are_alike(newcomers):
+    """How often a coalition was drawn may be written beside it or by writing it again: values and errors are the same."""
+    X, y, X_val, y_val = problem(9)
+    model = da.StableLogisticRegression(2.0, 0.5)
+    drawn = da.layered_design(8, 3.0, c=model.c, seed=1)
+    often = replace(drawn, repeats=1 + np.arange(len(drawn.members)) % 3)
+    written = [members for members, times in zip(often.members, often.repeats, strict=True) for _ in range(times)]
+    again = replace(drawn, members=written, repeats=np.ones(len(written), int))
+    if newcomers:
+        ask = [d.value(model, X[:8], y[:8], X[8:], y[8:], X_val, y_val, n_jobs=1) for d in (often, again)]
+    else:
+        ask = [da.layered_shapley(model, X[:8], y[:8], X_val, y_val, design=d, n_jobs=1) for d in (often, again)]
+    assert ask[0].values == pytest.approx(ask[1].values, rel=1e-9, abs=1e-12)
+    assert ask[0].errors == pytest.approx(ask[1].errors, rel=1e-9)
+    assert ask[0].upper == pytest.approx(ask[1].upper, rel=1e-9)
+
+
+def test_a_newcomer_among_nobody_and_among_all_adds_two_layers_of_n_plus_one():
+    """Where the empty coalition alone was drawn: (v(z) − v(∅) + v(D∪z) − v(D)) / (n + 1)."""
+    X, y, X_val, y_val = problem(7)
+    model = da.StableLogisticRegression(2.0, 0.5)
+    design = da.layered_design(6, 60.0, c=0.01)
+    assert [members.tolist() for members in design.members] == [[]]
+    found = design.value(model, X[:6], y[:6], X[6:], y[6:], X_val, y_val, n_jobs=1).values[0]
+
+    def utility(rows):
+        A, V = model.prepare(X[rows]), model.prepare(X_val)
+        w = minimiser(A, 2.0 * y[rows] - 1, 0.5)
+        return max(-loss_of(w, V, 2.0 * y_val - 1), -math.log(2))
+
+    everybody = list(range(6))
+    gains = utility([6]) + math.log(2) + utility([*everybody, 6]) - utility(everybody)
+    assert found == pytest.approx(gains / 7, abs=1e-7)
+
+
+def test_a_promise_that_may_always_be_broken_is_none():
+    design = da.layered_design(6, 1.0)
+    with pytest.raises(InputError, match="this is no design"):
+        replace(design, beta=1.0)
+
+
+@pytest.mark.parametrize("newcomers", [0, 2])
+@pytest.mark.parametrize("alpha", [2.0, 6.0])
+def test_sampling_errors_are_the_formula_by_hand(alpha, newcomers):
+    """Of each sampled layer the mean square of its terms about their mean, with two more as large as is typical of all."""
+    X, y, X_val, y_val = problem(9)
+    n = 9 - newcomers
+    model = da.StableLogisticRegression(2.0, 0.5)
+    drawn = da.layered_design(n, alpha, c=model.c, seed=3)
+    design = replace(drawn, repeats=1 + np.arange(len(drawn.members)) % 2)
+    if newcomers:
+        found = design.value(model, X[:n], y[:n], X[n:], y[n:], X_val, y_val, n_jobs=1)
+    else:
+        found = da.layered_shapley(model, X, y, X_val, y_val, design=design, n_jobs=1)
+
+    def utility(rows):
+        if not rows:
+            return -math.log(2)
+        A, V = model.prepare(X[rows]), model.prepare(X_val)
+        return max(-loss_of(minimiser(A, 2.0 * y[rows] - 1, 0.5), V, 2.0 * y_val - 1), -math.log(2))
+
+    players = range(n, 9) if newcomers else range(n)
+    drawings = list(zip([m.tolist() for m in design.members], design.repeats.tolist(), strict=True))
+    terms = {
+        i: [
+            (len(C), utility(sorted([*C, i])) - utility(C)) for C, times in drawings for _ in range(times) if i not in C
+        ]
+        for i in players
+    }
+    sampled = [k for k in range(n) if not design.is_whole(k)]
+    assert sampled
+    squares = {i: [k**2 * gain**2 for k, gain in terms[i] if k in sampled] for i in players}
+    pooled = (
+        sum(map(sum, squares.values())) / max(1, sum(map(len, squares.values())))
+        if any(squares.values())
+        else model.c**2
+    )
+    for at, i in enumerate(players):
+        own = np.mean(squares[i]) if squares[i] else model.c**2
+        typical = max(own, (sum(squares[i]) + 8 * pooled) / (len(squares[i]) + 8))
+        variance, weighed = 0.0, 0.0
+        for k in sampled:
+            gains = [gain for size, gain in terms[i] if size == k]
+            times = sum(repeats for C, repeats in drawings if len(C) == k)
+            spread = sum(gain**2 for gain in gains)
+            if times > 1:
+                spread = (spread - sum(gains) ** 2 / times) * times / (times - 1)
+            expected = design.expected[k] * (n / (n - k) if newcomers else 1.0)
+            layers = n + 1 if newcomers else n
+            part = (spread + 2 * typical / k**2) / (len(gains) + 2) / expected / layers**2
+            variance += part
+            weighed += part**2 / max(len(gains), 1)
+        assert found.errors[at] == pytest.approx(math.sqrt(variance), rel=1e-4, abs=1e-9)
+        reach = student.ppf(0.975, max(2.0, variance**2 / weighed)) * math.sqrt(variance)  # Welch and Satterthwaite
+        assert found.upper[at] - found.values[at] == pytest.approx(reach, rel=1e-4, abs=1e-9)
+
+
+def test_the_slope_of_a_validation_set_at_one_place_is_that_of_its_point():
+    """All points alike: the mean gradient a σ(−a·w) is longest, of all w within W, where w points away from a."""
+    model = da.StableLogisticRegression(2.0, 0.7, fit_intercept=False)
+    point = np.array([0.6, -0.8])
+    found = model.stability_on(np.tile(point, (5, 1)), np.ones(5))
+    steepest = 1 / (1 + math.exp(-found.weights))
+    assert steepest <= found.slope <= steepest * (1 + 1e-8)

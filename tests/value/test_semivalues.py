@@ -1558,3 +1558,49 @@ def test_a_warm_start_within_a_pipeline_is_left_out():
     model = make_pipeline(StandardScaler(), SGDClassifier(warm_start=True, max_iter=5, tol=None))
     one, two = (da.data_banzhaf(model, X, y, X_val, y_val, n_jobs=jobs).values for jobs in (1, 2))
     assert (one == two).all()
+
+
+def test_orders_end_where_what_follows_weighs_next_to_nothing():
+    """The chance of each size is that of a beta-binomial distribution, written here by the beta function."""
+    from scipy.special import betaln, gammaln
+
+    n, alpha, beta = 200, 16.0, 1.0
+    k = np.arange(n)
+    chance = np.exp(
+        gammaln(n) - gammaln(k + 1) - gammaln(n - k) + betaln(k + beta, n - 1 - k + alpha) - betaln(beta, alpha)
+    )
+    kept = int(sum(chance[size:].sum() > 1e-12 for size in range(n)))
+    assert 20 < kept < n
+    X, y = np.arange(float(n))[:, None], np.arange(n) % 2
+    with pytest.raises(da.UsageError, match=f"of 200 players, {2 * kept} coalitions"):
+        da.beta_shapley(
+            DecisionTreeClassifier(), X, y, X, y, alpha=alpha, beta=beta, sampling="plain", max_coalitions=3, n_jobs=1
+        )
+
+
+def test_values_that_are_all_alike_agree_with_nothing():
+    """Where every coalition is worth the same there is no order for an earlier one to agree with."""
+    from sklearn.dummy import DummyClassifier
+
+    X, y = np.arange(30.0)[:, None], np.array([0, 1, 1] * 10)
+    model = DummyClassifier(strategy="constant", constant=1)
+    found = da.data_shapley(model, X, y, X, y, max_coalitions=400, empty=2 / 3, sampling="plain", n_jobs=1)
+    assert (found.values == 0).all()
+    assert set(found.history["agreement"]) == {0.0}
+
+
+def test_a_share_of_banzhaf_values_is_one_half_the_difference_of_two_means():
+    """A coalition with and one without a record: with one record, the value is v({i}) − v(∅), and its error is none."""
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    found = da.data_banzhaf(DecisionTreeClassifier(), X, y, X, y, sampling="exact", empty=0.5, n_jobs=1)
+    # v(∅) = 1/2, v({0}) = v({1}) = 1/2, v(both) = 1
+    assert found.values.tolist() == [0.25, 0.25]
+
+
+def test_labels_of_two_classes_are_worth_chance_without_data():
+    """Minus the log loss of guessing among C classes is −log C: what the empty coalition is worth under that score."""
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 3
+    found = da.data_shapley(
+        LogisticRegression(), X, y, X, y, scoring="neg_log_loss", sampling="plain", max_coalitions=200, n_jobs=1
+    )
+    assert found.parameters["empty"] == pytest.approx(-math.log(3))

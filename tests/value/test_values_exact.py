@@ -303,3 +303,17 @@ def test_weighting_averages_over_downsampled_validation_sets():
         downsampled = np.mean([da.knn_shapley(X, y, X_val[s], y_val[s]).values for s in samples], axis=0)
         weighted = da.knn_shapley(X, y, X_val, y_val, weights=da.balance_weights(y_val, ratio)).values
         np.testing.assert_allclose(weighted, downsampled, rtol=0, atol=EXACT)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 9))
+def test_what_validation_points_say_of_marked_records_is_summed_bit_by_bit(seed, points, n):
+    from datassay.value import kernels
+
+    rng = np.random.default_rng(seed)
+    near = rng.random((points, n)) < 0.4
+    codes, targets = rng.integers(0, 3, n).astype(np.int32), rng.integers(0, 3, points).astype(np.int32)
+    worth, group = rng.normal(size=(points, 2)), np.arange(points) // 3
+    total = np.empty(n)
+    kernels.add_marked(np.packbits(near, axis=0, bitorder="little"), codes, targets, worth, group, total)
+    expected = [sum(worth[v, int(codes[i] == targets[v])] for v in range(points) if near[v, i]) for i in range(n)]
+    np.testing.assert_allclose(total, expected, rtol=0, atol=1e-12)

@@ -263,3 +263,11 @@ def test_nobody_is_displaced_from_more_places_than_there_are():
     for values in (da.waka(X, y, X, y, k=30), da.self_waka(X, y, k=31)):
         assert not values.values.any()
         assert "nobody is displaced" in values.notes[-1]
+
+
+def test_the_threshold_is_named_where_it_counts():
+    X, y = np.arange(6.0)[:, None], [0, 1, 0, 1, 0, 1]
+    named = {
+        v: da.waka(X, y, [[2.0]], [1], variant=v, tau=0.25).parameters["tau"] for v in ("signed", "removal", "addition")
+    }
+    assert named == {"signed": None, "removal": 0.25, "addition": 0.25}

@@ -1,10 +1,8 @@
 """What a record is worth beside how exposed it is: whom to keep, whom to protect, and whom to delete first."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +10,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
+from datassay.attacks.figures import draw_quadrants
 from datassay.attacks.result import Attack
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    Values,
-    as_facts,
-    check_axes,
-    freeze,
-    make_frame,
-    new_axes,
-    save_columns,
-)
+from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +21,7 @@ QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
 
 
 @dataclass(frozen=True, eq=False)
-class Exposure:
+class Exposure(PerRecord):
     """Value and exposure of every record, and the quadrant it is in.
 
     Quadrants: «delete first» (low value, high exposure), «of little use» (low value, not exposed), «protect» (worth
@@ -45,9 +33,11 @@ class Exposure:
         One entry per record.
     low_value, high_exposure
         Where the lines are: values up to the one are low, exposures from the other on are high.
-    method, measure, parameters, notes
+    method, measure, parameters, notes, version
         What the value and the exposure are, and how they were obtained.
     """
+
+    COLUMNS: ClassVar = {"id": "ids", "value": "values", "exposure": "exposure", "quadrant": "quadrants"}
 
     values: NDArray[np.float64]
     exposure: NDArray[np.float64]
@@ -59,12 +49,6 @@ class Exposure:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
-
-    def __post_init__(self) -> None:
-        freeze(self, "values", "exposure", "ids")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __repr__(self) -> str:
         return f"Exposure({len(self):,} records: {self.method} against {self.measure})"
@@ -123,72 +107,25 @@ class Exposure:
         if len(first):
             listed = ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g}, {self.exposure[i]:.3g})" for i in first)
             lines.append(f"Delete first (value, exposure): {listed}")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, most: int | None = None) -> "Axes":
+    def plot(self, ax: "Axes | None" = None, most: int | None = None, *, label: str | None = None) -> "Axes":
         """Draw value against exposure, the four quadrants named and counted; returns the axes.
 
-        Of more than ``most`` records so many are drawn, chosen at random (the same ones each time).
+        Of more than ``most`` records so many are drawn, chosen at random (the same ones each time). With a ``label``
+        for the legend all records have one colour, so that several results can share the axes.
         """
-        if ax is None:
-            ax = new_axes(6, 5)
-        check_axes(ax)
         names = self.quadrants
         drawn = np.ones(len(self), bool)
         if most is not None:
             chosen = np.random.default_rng(0).permutation(len(self))
             drawn[chosen[_checks.integer("most", most, at_least=1) :]] = False
-        size = 6 if drawn.sum() > 300 else 20
-        for name, colour in zip(QUADRANTS, ("#cc3311", "#bbbbbb", "#ee7733", "#4477aa"), strict=True):
-            rows = names == name
-            label = f"{name} ({rows.sum():,})"
-            seen = rows & drawn
-            ax.scatter(self.values[seen], self.exposure[seen], s=size, color=colour, label=label, linewidths=0)
-        ax.axvline(self.low_value, color="black", linewidth=0.8)
-        ax.axhline(self.high_exposure, color="black", linewidth=0.8)
+        quadrants = {name: names == name for name in QUADRANTS}
+        lines = (self.low_value, self.high_exposure)
+        ax = draw_quadrants(axes_on(ax, 6, 5), self.values, self.exposure, quadrants, lines, drawn, label)
         ax.set_xlabel(f"value: {self.method}")
         ax.set_ylabel(f"exposure: {self.measure}")
-        ax.set_title("Value against exposure", loc="left")
-        ax.legend(frameon=False, markerscale=2)
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {"id": self.ids, "value": self.values, "exposure": self.exposure, "quadrant": self.quadrants}
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The join as a data frame: id, value, exposure, quadrant."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "exposure",
-            "low_value": self.low_value,
-            "high_exposure": self.high_exposure,
-            "method": self.method,
-            "measure": self.measure,
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_exposure(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Exposure:
-    """The join that :meth:`Exposure.save` wrote."""
-    return Exposure(
-        values=columns["value"].astype(np.float64),
-        exposure=columns["exposure"].astype(np.float64),
-        ids=columns["id"],
-        low_value=float(header["low_value"]),
-        high_exposure=float(header["high_exposure"]),
-        method=str(header["method"]),
-        measure=str(header["measure"]),
-        parameters=header["parameters"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
 
 
 def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float = 0.25, high: float = 0.75) -> Exposure:
@@ -251,7 +188,7 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         values.method,
         measure,
         {f"value {name}": told for name, told in values.parameters.items()}
-        | {f"exposure {name}": told for name, told in (exposure.parameters or {}).items()}
+        | {f"exposure {name}": told for name, told in exposure.parameters.items()}
         | {"exposure seed": exposure.seed},
         notes,
     )

@@ -18,11 +18,12 @@ from datassay import _checks
 from datassay._checkpoint import digest
 from datassay._choices import AttackName
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY, Client
 from datassay._tensors import as_array
 from datassay._work import Bar, Progress
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
+    EUCLIDEAN,
     DeviceSpace,
     FeatureSpace,
     MatrixSpace,
@@ -85,7 +86,7 @@ def membership_attack(
     y: object = None,
     method: AttackName | CustomAttack = "lira",
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     *,
     model: Classifier | None = None,
     held: object | None = None,
@@ -98,7 +99,7 @@ def membership_attack(
     n_jobs: int | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Progress = None,
-    client: object | None = None,
+    client: Client | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     device: object | None = None,
 ) -> Attack:
@@ -183,8 +184,9 @@ def membership_attack(
         raise UsageError("checkpoint keeps the neighbours of k-NN models; leave it out with model")
     game = make_game(
         X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, client=client, checkpoint=checkpoint,
-        device=device,
+        device=device, among=True,
     )  # fmt: skip
+    metric = game.near.metric
     n = game.space.n_train
     if n < 4:
         raise InputError(f"a security game needs at least 4 records, got {n}")
@@ -256,7 +258,8 @@ def _among_copies(game: Game, held: object, metric: str) -> Game:
     if copies.shape != points.shape:
         raise InputError(f"held must have the shape of the records, {points.shape}; got {copies.shape}")
     device = game.space.device if isinstance(game.space, DeviceSpace) else None
-    return replace(game, space=space_on(device, copies, points, metric, game.run, zero_rows=True))
+    space = space_on(device, copies, points, metric, game.run, zero_rows=True)
+    return replace(game, near=game.near.having(space=space))
 
 
 class Stage(Protocol):
@@ -282,6 +285,11 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     """
     space = game.space
     assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
+    kept = None if isinstance(space, DeviceSpace) or game.run.checkpoint else game.near.nearest_kept(limit + 1)
+    if kept is not None:
+        assert not isinstance(space, DeviceSpace)
+        order = kept[asked]
+        return order[:, :limit].copy(), space.before_self(asked, order)
     some = space.seen_from(asked)
 
     def compute(block: Ranked) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -1,29 +1,17 @@
 """What an attack found out: one score for each target, whether it was a member, and how well the two agree."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    as_facts,
-    check_axes,
-    frozen,
-    make_frame,
-    new_axes,
-    save_columns,
-)
+from datassay.attacks.figures import draw_roc
+from datassay.results import Fact, Parameter, PerRecord, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +57,7 @@ def _pooled(games: list[_Game]) -> _Game:
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class Attack(PerRecord):
     """Scores of an attack, one for each target of each game; the higher, the more it looks like a member.
 
     Attributes
@@ -89,12 +77,14 @@ class Attack:
     1.0
     """
 
+    COLUMNS: ClassVar = {"id": "ids", "score": "values", "member": "members", "game": "games"}
+
     values: NDArray[np.float64]
     ids: NDArray[np.generic]
     members: NDArray[np.bool_]
     method: str
     games: NDArray[np.int64] | None = None
-    parameters: Mapping[str, Parameter] | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     seed: int | None = None
     notes: tuple[str, ...] = ()
     version: str = __version__
@@ -102,15 +92,10 @@ class Attack:
     def __post_init__(self) -> None:
         if self.games is None:
             object.__setattr__(self, "games", np.zeros(len(self.values), np.int64))
-        for name in ("values", "ids", "members", "games"):
-            column = getattr(self, name)
-            if np.ndim(column) != 1 or len(column) != len(self.values):
-                raise InputError(f"{name} must hold one entry for each of the {len(self.values)} targets")
-            object.__setattr__(self, name, frozen(column))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters or {}))
+        super().__post_init__()
 
-    def __len__(self) -> int:
-        return len(self.values)
+    def _who(self) -> str:
+        return "targets"
 
     def __repr__(self) -> str:
         both = self.members.any() and not self.members.all()
@@ -240,62 +225,15 @@ class Attack:
                 f"Members found at {fpr:.1%} false positives: {self.tpr(fpr):.1%} ({low:.1%} to {high:.1%}; guessing "
                 f"finds {fpr:.1%})."
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
     def plot(self, ax: "Axes | None" = None, label: str | None = None) -> "Axes":
         """Draw the ROC curve of all games together, both axes logarithmic so that few false positives show.
 
         Returns the axes; call it again on the same ones to compare attacks.
         """
-        if ax is None:
-            ax = new_axes(5, 5)
-        check_axes(ax)
-        fresh = not ax.lines
         least = 0.5 / max(int((~self.members).sum()), 1)
         rates = np.unique(np.concatenate([np.geomspace(least, 1, 200), [1.0]]))
         everything = _pooled(self._by_game())
         found = np.array([tpr_at(*everything, rate) for rate in rates])
-        ax.plot(rates, np.maximum(found, least), label=f"{label or self.method} (AUC {self.auc:.3f})")
-        if fresh:
-            ax.plot([least, 1], [least, 1], color="grey", linestyle=":")
-            ax.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1))
-            ax.set_xlabel("false-positive rate")
-            ax.set_ylabel("true-positive rate")
-            ax.set_title("Who is found to be a member", loc="left")
-        ax.legend(frameon=False, loc="lower right")
-        return ax
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        assert self.games is not None
-        return {"id": self.ids, "score": self.values, "member": self.members, "game": self.games}
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The scores as a data frame: id, score, member, game."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "attack",
-            "method": self.method,
-            "parameters": dict(self.parameters or {}),
-            "seed": self.seed,
-            "version": self.version,
-            "notes": list(self.notes),
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_attack(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Attack:
-    """The attack that :meth:`Attack.save` wrote."""
-    return Attack(
-        values=columns["score"].astype(np.float64),
-        ids=columns["id"],
-        members=columns["member"].astype(bool),
-        method=str(header["method"]),
-        games=columns["game"].astype(np.int64),
-        parameters=header["parameters"],
-        seed=header["seed"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
+        return draw_roc(axes_on(ax, 5, 5), rates, found, f"{label or self.method} (AUC {self.auc:.3f})")

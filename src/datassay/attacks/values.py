@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import KnnUtility
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
 from datassay._work import Progress
 from datassay.attacks.result import Attack
 from datassay.data import prepare
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
     AnySpace,
     NearestDistances,
     NeighbourGraph,
-    Run,
+    Schedule,
     Within,
     WithinThreshold,
     collect,
@@ -128,7 +128,7 @@ def value_score_attack(
     sets[0, :members] = 1
     for row in sets[1:]:
         row[2 * members + rng.choice(shadow, members, replace=False)] = 1
-    run = Run(n_jobs, memory, progress)
+    run = Schedule(n_jobs, memory, progress)
     codes, n_classes = inputs.codes[chosen], inputs.n_classes
     told: dict[str, Parameter] = {"scores": scores, "metric": metric}
     if private:
@@ -177,7 +177,7 @@ def _log_ratio(seen: Floats, inside: Floats, outside: Floats) -> Floats:
     return log_density(inside) - log_density(outside)
 
 
-def _near(space: AnySpace, tau: float, run: Run) -> NDArray[np.uint8]:
+def _near(space: AnySpace, tau: float, run: Schedule) -> NDArray[np.uint8]:
     """Which records are near each validation point."""
 
     def compute(block: Within) -> tuple[NDArray[np.uint8]]:
@@ -243,7 +243,7 @@ def _knn_values(
     targets: int,
     k: int,
     n_classes: int | None,
-    run: Run,
+    run: Schedule,
 ) -> tuple[Floats, Floats]:
     """k-NN Shapley values of copies that join each set, ``soft`` if the number of classes is given."""
     from datassay.attacks import kernels

@@ -6,29 +6,18 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, Final, Literal, get_args
 
 import typer
 from typer import completion
+from typer.core import TyperGroup
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli import (
-    attack,
-    datasets,
-    ledger,
-    market,
-    private_value,
-    release,
-    report,
-    reproduce,
-    risk,
-    unique,
-    value,
-)
 from datassay.cli.options import complain
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
@@ -47,8 +36,67 @@ Exit codes:
   130  interrupted.
 """.strip()
 
+# Each has a module of its name, which is loaded when the command is asked for.
+COMMANDS: Final = (
+    "report", "value", "private-value", "attack", "unique", "risk", "release", "datasets", "reproduce", "market",
+    "ledger",
+)  # fmt: skip
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, every one with --debug: it may stand before or after the command's name."""
+
+    def __init__(self, debug: Any) -> None:
+        self._debug = debug
+        self._built: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        if name not in self._built:
+            self._built[name] = self._build(name)
+        return self._built[name]
+
+    def _build(self, name: str) -> Any:
+        own = name.replace("-", "_")
+        module = import_module(f"{__name__}.{own}")
+        alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
+        alone.callback()(lambda: None)
+        if hasattr(module, "app"):
+            alone.add_typer(module.app, name=name)
+        else:
+            alone.command(name)(getattr(module, own))
+        whole: Any = typer.main.get_command(alone)
+        command = whole.commands[name]
+        for part in (command, *getattr(command, "commands", {}).values()):
+            part.params.append(self._debug)
+            part.help = _flowing(part.help or "")
+        return command
+
+
+class _Whole(TyperGroup):
+    """The command line as a whole: it loads no command but the one that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Commands(next(option for option in self.params if option.name == "debug"))
+
+
+def _flowing(text: str) -> str:
+    """Prose without the line breaks of its source, so that it fills lines of any width; examples as they are."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(part if "\n " in part else part.replace("\n", " ") for part in paragraphs)
+
+
 app = typer.Typer(
     name="datassay",
+    cls=_Whole,
     help="What every record of a data set is worth, what leaks, who can be found in it, what may be told and how to "
     "trade it. Reads your CSV or Parquet. Start with `datassay report people.csv --label income`.",
     epilog=EXIT_CODES,
@@ -58,18 +106,6 @@ app = typer.Typer(
     add_completion=False,  # typer's own asks which shell is running, and cannot be told
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("report")(report.report)
-app.command("value")(value.value)
-app.command("private-value")(private_value.private_value)
-app.command("attack")(attack.attack)
-app.command("unique")(unique.unique)
-app.command("risk")(risk.risk)
-app.command("release")(release.release)
-app.add_typer(market.app, name="market")
-app.add_typer(ledger.app, name="ledger")
-app.command("datasets")(datasets.datasets)
-app.command("reproduce")(reproduce.reproduce)
-
 NAME: Final = "datassay"
 _SCRIPTS: Any = completion  # typer ships these functions, and says so to no type checker
 COMPLETE_VARIABLE: Final = "_DATASSAY_COMPLETE"
@@ -121,25 +157,9 @@ def _options(
 
 
 def build() -> Any:
-    """The whole command line, every command with --debug: it may stand before or after the command's name."""
+    """The whole command line."""
     _SCRIPTS.completion_init()
-    whole: Any = typer.main.get_command(app)
-    debug = next(option for option in whole.params if option.name == "debug")
-
-    def finish(command: Any) -> None:
-        for part in getattr(command, "commands", {}).values():
-            part.params.append(debug)
-            part.help = _flowing(part.help or "")
-            finish(part)
-
-    finish(whole)
-    return whole
-
-
-def _flowing(text: str) -> str:
-    """Prose without the line breaks of its source, so that it fills lines of any width; examples as they are."""
-    paragraphs = inspect.cleandoc(text).split("\n\n")
-    return "\n\n".join(part if "\n " in part else part.replace("\n", " ") for part in paragraphs)
+    return typer.main.get_command(app)
 
 
 def main() -> None:

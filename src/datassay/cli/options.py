@@ -325,7 +325,7 @@ def check_applies(method: str, given: dict[str, Any], allowed: set[str]) -> None
 
 def bytes_for_blocks(memory: int | None) -> int:
     """Bytes for blocks of distances, from MiB; what a device has free, or 512 MiB, if nothing was said."""
-    from datassay.neighbors import DEFAULT_MEMORY
+    from datassay._run import DEFAULT_MEMORY
 
     return DEFAULT_MEMORY if memory is None else memory * 2**20
 
@@ -344,7 +344,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
         return
     import joblib
 
-    from datassay._elsewhere import connect
+    from datassay._cluster import connect
 
     with connect(address) as client, joblib.parallel_config(backend="dask", client=client):
         yield
@@ -448,6 +448,13 @@ def check_written(
         if figure is not None:
             results.check_figure(figure)
     refuse_inputs([*tables, *figures, *also], read)
+
+
+def names_many(data: str) -> bool:
+    """Whether this is a folder or a pattern, and no data set by name."""
+    from datassay.data import is_many, list_datasets
+
+    return is_many(data) and data not in {info.name for info in list_datasets()}
 
 
 def load_table(source: str, label: str | None, id: str | None, reading: dict[str, Any]) -> "Table":

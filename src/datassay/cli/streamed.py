@@ -12,13 +12,6 @@ if TYPE_CHECKING:
 METHODS = ("knn-shapley", "knn-banzhaf", "knn-loo", "tknn-shapley", "waka")
 
 
-def reads_in_blocks(data: str, streamed: bool) -> bool:
-    """Whether data is read in blocks: asked for, or because it is a folder or a pattern and no data set by name."""
-    from datassay.data import is_many, list_datasets
-
-    return streamed or (is_many(data) and data not in {info.name for info in list_datasets()})
-
-
 def check_streamed(
     data: str,
     method: str,

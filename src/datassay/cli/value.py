@@ -33,11 +33,11 @@ from datassay.cli.options import (
     draw,
     load_table,
     make_model,
+    names_many,
     on_cluster,
     reading_options,
     shows_progress,
 )
-from datassay.cli.streamed import check_streamed, reads_in_blocks, value_streamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -244,8 +244,8 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     """
     from dataclasses import replace
 
+    import datassay as da
     from datassay import _checks, results
-    from datassay.evaluate import detect_errors
 
     conditions = check_conditions(fail_if)
     check_written(
@@ -272,7 +272,9 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
     if truth is not None and group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
-    if reads_in_blocks(data, streamed):
+    if streamed or names_many(data):
+        from datassay.cli.streamed import check_streamed, value_streamed
+
         unusable: dict[str, object] = {
             "--split": split, "--truth": truth, "--categorical": categorical, "--text": text != "refuse",
             "--scale minmax": scale == "minmax",
@@ -310,7 +312,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         said.insert(0, f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
     if marked is not None:
         inverted = results.high_is_suspicious(values)
-        found = detect_errors(-values.values if inverted else values, marked)
+        found = da.detect_errors(-values.values if inverted else values, marked)
         facts |= found.facts()
         said.append(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
     try:

@@ -10,7 +10,6 @@ import numpy as np
 
 from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay.data import simulate
 from datassay.data.reading import read_table
 from datassay.data.table import Column, Table
 
@@ -24,12 +23,9 @@ _FROM_SKLEARN = {
     "iris": "flower measurements of three species",
     "wine": "chemical analysis of wines of three growers",
 }
-_SIMULATED: dict[str, tuple[str, Callable[..., Table]]] = {
-    "census": (
-        "simulated people with planted label errors, duplicates and rare individuals",
-        simulate.census,
-    ),
-    "voters": ("a simulated voter registry: zip code, race, party, gender, age", simulate.voters),
+_SIMULATED = {
+    "census": "simulated people with planted label errors, duplicates and rare individuals",
+    "voters": "a simulated voter registry: zip code, race, party, gender, age",
 }
 _USUAL_LABELS = ("y", "label", "target", "class")
 
@@ -49,7 +45,7 @@ def list_datasets() -> list[DatasetInfo]:
     >>> [info.name for info in list_datasets() if info.source == "simulated"]
     ['census', 'voters']
     """
-    found = [DatasetInfo(name, "simulated", text) for name, (text, _) in _SIMULATED.items()]
+    found = [DatasetInfo(name, "simulated", text) for name, text in _SIMULATED.items()]
     found += [DatasetInfo(name, "scikit-learn", text) for name, text in _FROM_SKLEARN.items()]
     folder = _folder()
     if folder is not None:
@@ -139,7 +135,10 @@ def _built_in(name: str, n: int | None, seed: int | None) -> Table:
             raise UsageError(f"{name!r} is not simulated and takes no n or seed")
         return _from_sklearn(name)
     given = {"n": n, "seed": seed}
-    return _SIMULATED[name][1](**{key: number for key, number in given.items() if number is not None})
+    from datassay.data.simulate import census, voters
+
+    simulate: Callable[..., Table] = census if name == "census" else voters
+    return simulate(**{key: number for key, number in given.items() if number is not None})
 
 
 def dataset_file(name: str) -> Path | None:

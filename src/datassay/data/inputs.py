@@ -5,7 +5,7 @@ validation table alone where the training data must not show); labels may be str
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._tensors import without_tensors
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.reading import as_ids, frame_index, is_missing
+from datassay.data.labels import Codes, as_labels, as_targets, coded
+from datassay.data.reading import as_ids, frame_index
+from datassay.data.records import ACCEPTED, Records, scaled
 from datassay.data.table import Table
 
-Codes = NDArray[np.uint8] | NDArray[np.int32]
 FittedOn = Literal["training", "validation"]
 
 
@@ -59,8 +60,6 @@ def prepare(
     to predict instead of classes.
     """
     read = as_targets if numeric else as_labels
-    from datassay.data.records import ACCEPTED, Records
-
     if isinstance(X, Records) or isinstance(X_val, Records):
         raise UsageError(f"{ACCEPTED}, as X; Records.read() brings them into memory")
     if isinstance(X, Table) != isinstance(X_val, Table) and X_val is not None:
@@ -182,66 +181,6 @@ def _same_index(name: str, labels: object, of: str, rows: object) -> None:
         )
 
 
-def as_labels(name: str, given: object) -> NDArray[np.generic]:
-    """Labels as a plain array of strings, whole numbers or Booleans."""
-    if isinstance(given, Table):
-        given = given.labels
-    given = without_tensors(given)
-    # A list goes through object, lest numpy turn a stray number among strings into a string.
-    labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
-    if labels.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
-    if labels.dtype.kind in "bU":
-        return labels
-    if labels.dtype.kind in "iu" and (labels.dtype != np.uint64 or not (labels > np.iinfo(np.int64).max).any()):
-        return labels.astype(np.int64)
-    plain = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
-    missing = [i for i, value in enumerate(plain) if is_missing(value)]
-    if missing:
-        raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
-    if all(isinstance(value, str) for value in plain):
-        return np.array(plain, dtype=np.str_)
-    if all(isinstance(value, bool) for value in plain):
-        return np.array(plain, dtype=bool)
-    if all(isinstance(value, int | float) for value in plain):
-        for row, value in enumerate(plain):
-            if isinstance(value, float) and not value.is_integer():
-                raise InputError(
-                    f"{name} has the label {value!r} at row {row}; labels are classes (strings or whole numbers). For "
-                    "numbers, value records by a model that predicts them: data_shapley with a regressor"
-                )
-            if abs(value) > (2**53 if isinstance(value, float) else np.iinfo(np.int64).max):
-                raise InputError(f"{name} has the label {value!r} at row {row}, which is too large; use strings")
-        return np.array([int(value) for value in plain], np.int64)
-    raise InputError(f"{name} mixes labels of different types; make them all strings or all whole numbers")
-
-
-def as_targets(name: str, given: object) -> NDArray[np.float64]:
-    """Numbers to predict, one a row, all of them finite."""
-    try:
-        targets = np.asarray(without_tensors(given), np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers for a model that predicts numbers") from None
-    if targets.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional, one number a row; got shape {targets.shape}")
-    if not np.isfinite(targets).all():
-        row = int((~np.isfinite(targets)).argmax())
-        raise InputError(f"{name} has the value {targets[row]} at row {row} (counting from 0)")
-    return targets
-
-
-def _classes(labels: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.integer[Any]]]:
-    """The distinct labels in order, and which of them each label is; whole numbers close together need no sort."""
-    if labels.dtype.kind == "i" and len(labels):
-        first, last = int(labels.min()), int(labels.max())
-        if last - first < 256:
-            places = (labels - first).astype(np.uint8)
-            known = np.bincount(places, minlength=last - first + 1) > 0
-            return np.flatnonzero(known) + first, (np.cumsum(known) - 1).astype(np.uint8)[places]
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes
-
-
 def _join(
     points: object,
     points_val: object | None,
@@ -259,7 +198,7 @@ def _join(
         )
     n = len(labels)
     both = np.concatenate([labels, labels_val])
-    classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else _classes(both)
+    classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else coded(both)
     small: Codes = codes.astype(np.uint8, copy=False) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes))[: len(classes)] == 0]
     if len(unseen):
@@ -272,3 +211,68 @@ def _join(
     return Inputs(
         points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes, encoder
     )
+
+
+def prepare_records(records: Records, y: object, X_val: object | None, y_val: object | None, ids: object) -> Inputs:
+    """Records and validation data in one form, as :func:`prepare` gives it; the points stay in their files."""
+    if y is not None:
+        raise UsageError(f"y must be left out: the labels of the records are in their column {records.label!r}")
+    if X_val is None:
+        raise UsageError("X_val must be given, with y_val: records read in blocks do not value each other")
+    points_val, labels_val = _validation_of(records, X_val, y_val)
+    if (records.classes.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
+        raise InputError(
+            f"the label {records.label!r} and y_val are of different types: {records.classes[0].item()!r} and "
+            f"{labels_val[0].item()!r}; make them both strings or both whole numbers"
+        )
+    classes = np.unique(np.concatenate([records.classes, labels_val]))
+    codes = records.codes(classes)
+    notes = records.notes
+    unseen = classes[~np.isin(classes, records.classes)]
+    if len(unseen):
+        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
+    if len(classes) == 1:
+        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
+    found = records.ids() if ids is None else as_ids(np.asarray(ids), "ids")
+    if len(found) != len(records):
+        raise InputError(f"ids has {len(found)} entries for {len(records)} records")
+    found.setflags(write=False)  # a result need not copy what cannot change
+    codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
+    given = ids is not None or records.id is not None
+    later = records.classes[
+        :0
+    ]  # the labels are made of the codes when the result is: till then they would be in the way
+    return Inputs(records, points_val, codes, codes_val, classes, later, labels_val, found, given, notes)
+
+
+def _validation_of(records: Records, X_val: object, y_val: object | None) -> tuple[object, NDArray[np.generic]]:
+    """Validation points, scaled as the records are, and their labels."""
+    if isinstance(X_val, Table):
+        raise UsageError(
+            "X_val must be an array, a data frame of numbers or records: a Table is encoded as a whole, and records "
+            "read in blocks are not"
+        )
+    if isinstance(X_val, Records):
+        if X_val.scale != "none":
+            raise UsageError("open the validation records without scale: they are scaled as the training records are")
+        if set(X_val.features) != set(records.features):
+            raise InputError(
+                f"X_val has the features {_checks.listed(X_val.features)} and X has {_checks.listed(records.features)}"
+            )
+        points, labels = X_val.read()
+        points = points[:, [X_val.features.index(name) for name in records.features]]
+        labels = labels if y_val is None else as_labels("y_val", y_val)
+    else:
+        if y_val is None:
+            raise UsageError("y_val must be given: one label for each row of X_val")
+        found = _from_frame("X_val", X_val, records.features)[0]
+        labels = as_labels("y_val", y_val)
+        if records.centres is None or records.widths is None:
+            return found, labels
+        points = np.asarray(found)
+        if points.ndim != 2 or points.shape[1] != len(records.features) or points.dtype.kind not in "biuf":
+            return found, labels  # whoever takes it says what is wrong
+    if records.centres is not None and records.widths is not None:
+        kind = points.dtype if points.dtype == np.float32 else np.dtype(np.float64)
+        return scaled(points, records.centres, records.widths).astype(kind), labels
+    return points, labels

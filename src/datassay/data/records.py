@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay.data.files import ParquetFile, describe, find_parquet, unreadable
-from datassay.data.inputs import Codes, Inputs, _from_frame, as_labels
+from datassay.data.labels import Codes, as_labels
 from datassay.data.reading import STORED_INDEX, as_ids
-from datassay.data.table import Table, missing_column
+from datassay.data.table import missing_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -555,68 +555,3 @@ ACCEPTED: Final = (
     "records read in blocks (open_records) are taken by tknn_shapley, knn_banzhaf, knn_loo, waka, and knn_shapley with "
     "a tolerance"
 )
-
-
-def prepare_records(records: Records, y: object, X_val: object | None, y_val: object | None, ids: object) -> Inputs:
-    """Records and validation data in one form, as :func:`prepare` gives it; the points stay in their files."""
-    if y is not None:
-        raise UsageError(f"y must be left out: the labels of the records are in their column {records.label!r}")
-    if X_val is None:
-        raise UsageError("X_val must be given, with y_val: records read in blocks do not value each other")
-    points_val, labels_val = _validation(records, X_val, y_val)
-    if (records.classes.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
-        raise InputError(
-            f"the label {records.label!r} and y_val are of different types: {records.classes[0].item()!r} and "
-            f"{labels_val[0].item()!r}; make them both strings or both whole numbers"
-        )
-    classes = np.unique(np.concatenate([records.classes, labels_val]))
-    codes = records.codes(classes)
-    notes = records.notes
-    unseen = classes[~np.isin(classes, records.classes)]
-    if len(unseen):
-        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
-    if len(classes) == 1:
-        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
-    found = records.ids() if ids is None else as_ids(np.asarray(ids), "ids")
-    if len(found) != len(records):
-        raise InputError(f"ids has {len(found)} entries for {len(records)} records")
-    found.setflags(write=False)  # a result need not copy what cannot change
-    codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
-    given = ids is not None or records.id is not None
-    later = records.classes[
-        :0
-    ]  # the labels are made of the codes when the result is: till then they would be in the way
-    return Inputs(records, points_val, codes, codes_val, classes, later, labels_val, found, given, notes)
-
-
-def _validation(records: Records, X_val: object, y_val: object | None) -> tuple[object, NDArray[np.generic]]:
-    """Validation points, scaled as the records are, and their labels."""
-    if isinstance(X_val, Table):
-        raise UsageError(
-            "X_val must be an array, a data frame of numbers or records: a Table is encoded as a whole, and records "
-            "read in blocks are not"
-        )
-    if isinstance(X_val, Records):
-        if X_val.scale != "none":
-            raise UsageError("open the validation records without scale: they are scaled as the training records are")
-        if set(X_val.features) != set(records.features):
-            raise InputError(
-                f"X_val has the features {_checks.listed(X_val.features)} and X has {_checks.listed(records.features)}"
-            )
-        points, labels = X_val.read()
-        points = points[:, [X_val.features.index(name) for name in records.features]]
-        labels = labels if y_val is None else as_labels("y_val", y_val)
-    else:
-        if y_val is None:
-            raise UsageError("y_val must be given: one label for each row of X_val")
-        found = _from_frame("X_val", X_val, records.features)[0]
-        labels = as_labels("y_val", y_val)
-        if records.centres is None or records.widths is None:
-            return found, labels
-        points = np.asarray(found)
-        if points.ndim != 2 or points.shape[1] != len(records.features) or points.dtype.kind not in "biuf":
-            return found, labels  # whoever takes it says what is wrong
-    if records.centres is not None and records.widths is not None:
-        kind = points.dtype if points.dtype == np.float32 else np.dtype(np.float64)
-        return scaled(points, records.centres, records.widths).astype(kind), labels
-    return points, labels

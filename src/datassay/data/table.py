@@ -18,7 +18,7 @@ from datassay import _checks
 from datassay._choices import Missing, Scaling
 from datassay._errors import InputError, UsageError
 from datassay._frozen import FrozenMapping
-from datassay.results import Fact, FrameKind, as_facts, make_frame, save_columns
+from datassay.results import Columns, Fact, Framed, as_facts, save_columns
 
 Kind = Literal["numeric", "categorical"]
 
@@ -86,7 +86,7 @@ def categorical(values: Sequence[object] | NDArray[np.generic]) -> Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Framed):
     """A data set: features, an optional label, one id a row, and columns carried along but not used.
 
     Make one with :func:`datassay.read_table` or :func:`datassay.load_dataset`.
@@ -237,17 +237,16 @@ class Table:
                 found[f"values.{name}"] = len(column.categories)
         return as_facts(found)
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
+    def _columns(self) -> Columns:
         return {self.id_column: self.ids, **{n: column.written() for n, column in self.columns.items()}}
+
+    def _top(self, most: int) -> tuple[Columns, int]:
+        return self.select(range(min(most, len(self))))._columns(), len(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all columns, the id first, to a .csv or .parquet file."""
         header = {"kind": "table", "name": self.name, "label": self.label, "carried": list(self.carried)}
         return save_columns(path, header, self._columns())
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The table as a data frame (see :meth:`datassay.Values.to_frame`), the id first."""
-        return make_frame(self._columns(), kind)
 
 
 def check_encoding(scale: object, missing: object) -> None:

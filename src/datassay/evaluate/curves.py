@@ -5,24 +5,33 @@ random order and its band.
 """
 
 import copy
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._frozen import FrozenMapping
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Bar, Progress
-from datassay.data import Inputs, prepare
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, Ranked, Run, as_floats, collect, space_of
-from datassay.results import Fact, FrameKind, Values, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
-from datassay.value import Estimator
+from datassay._work import Bar
+from datassay.data import Inputs, Labels, Points
+from datassay.evaluate.figures import draw_curve
+from datassay.neighbors import (
+    EUCLIDEAN,
+    FullRanking,
+    NeighbourGraph,
+    Neighbours,
+    Ranked,
+    Schedule,
+    as_floats,
+    neighbours_of,
+)
+from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
+from datassay.value import Estimator, knn_shapley, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +39,32 @@ if TYPE_CHECKING:
 METRICS = ("accuracy", "macro_f1", "mcc", "class_ratio")
 
 
+# What there is of every metric, and how its column is called after it.
+TRACKS = {"scores": "", "random": "_random", "random_low": "_random_low", "random_high": "_random_high"}
+
+
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Result):
     """Scores on the test set as records go or come, by value and in random order.
 
-    ``scores[metric]`` has one number per entry of ``fractions``; ``random[metric]`` has the mean of the random orders,
-    ``random_low`` and ``random_high`` their 5% and 95% quantiles. ``class_ratio`` is the size of the smallest class
-    over that of the largest, among the records present.
+    Attributes
+    ----------
+    kind
+        removal or addition.
+    fractions
+        Shares of the records that are gone, or there.
+    scores, random, random_low, random_high
+        By metric, one number for each fraction: the score in order of value, the mean of the random orders, and their
+        5% and 95% quantiles. ``class_ratio`` is the size of the smallest class over that of the largest, among the
+        records present.
+    parameters, notes, version
+        How the curve was made.
+
+    Its data frames have a row for each fraction, and four columns for each metric: ``mcc``, ``mcc_random``,
+    ``mcc_random_low``, ``mcc_random_high``.
     """
+
+    COLUMNS: ClassVar = {"fraction": "fractions"}
 
     kind: Literal["removal", "addition"]
     fractions: NDArray[np.float64]
@@ -45,91 +72,98 @@ class Curve:
     random: Mapping[str, NDArray[np.float64]]
     random_low: Mapping[str, NDArray[np.float64]]
     random_high: Mapping[str, NDArray[np.float64]]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fractions", frozen(self.fractions))
-        for name in ("scores", "random", "random_low", "random_high"):
-            scores = {metric: frozen(found) for metric, found in getattr(self, name).items()}
-            object.__setattr__(self, name, FrozenMapping(scores))
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
 
     def __repr__(self) -> str:
         what = f"{len(self.fractions)} steps of {self.kind}"
         return f"Curve({what}; accuracy {self.gain():+.3f} and MCC {self.gain('mcc'):+.3f} against random order)"
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns: dict[str, NDArray[np.generic]] = {"fraction": self.fractions}
-        for name in METRICS:
-            columns[name] = self.scores[name]
-            columns[f"{name}_random"] = self.random[name]
-            columns[f"{name}_random_low"] = self.random_low[name]
-            columns[f"{name}_random_high"] = self.random_high[name]
-        return columns
+    def _who(self) -> str:
+        return "steps"
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row per fraction; columns for every metric, its random mean, and the band."""
-        return make_frame(self._columns(), kind)
+    def _columns(self) -> Columns:
+        tracks = {f"{m}{after}": getattr(self, name)[m] for m in METRICS for name, after in TRACKS.items()}
+        return super()._columns() | tracks
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table of :meth:`to_frame` to a .parquet, .json or .csv file."""
-        return save_columns(path, {"kind": "curve", "curve": self.kind, "version": __version__}, self._columns())
+    def _header(self) -> dict[str, object]:
+        rest = {name: value for name, value in super()._header().items() if name not in TRACKS}
+        return rest | {"kind": self._kind(), "curve": self.kind}
+
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        tracks = {name: {m: columns[f"{m}{after}"] for m in METRICS} for name, after in TRACKS.items()}
+        return super()._fields({**header, **tracks, "kind": header["curve"]}, columns)
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``; ``gain.METRIC``, the mean height above random order; ``last.METRIC``."""
-        return as_facts(
-            {
-                "steps": len(self.fractions), **{f"gain.{name}": self.gain(name) for name in METRICS},
-                **{f"last.{name}": self.scores[name][-1] for name in METRICS},
-            }
-        )  # fmt: skip
+        gains = {f"gain.{name}": self.gain(name) for name in METRICS}
+        last = {f"last.{name}": self.scores[name][-1] for name in METRICS}
+        return as_facts({"steps": len(self), **gains, **last})
 
     def gain(self, metric: str = "accuracy") -> float:
         """Mean height of the curve above the random one."""
         _checks.choice("metric", metric, METRICS)
         return float((self.scores[metric] - self.random[metric]).mean())
 
-    def plot(self, metric: str = "accuracy", ax: "Axes | None" = None) -> "Axes":
-        """Draw one metric, with the random order and its band."""
+    def plot(self, metric: str = "accuracy", ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw one metric, with the random order and its band; returns the axes.
+
+        ``label`` names this curve in the legend, so that several can share the axes: then without random order.
+        """
         _checks.choice("metric", metric, METRICS)
-        if ax is None:
-            ax = new_axes(6, 4)
-        check_axes(ax)
-        ax.fill_between(self.fractions, self.random_low[metric], self.random_high[metric], color="#dddddd", lw=0)
-        ax.plot(self.fractions, self.random[metric], color="#888888", label="random order (5–95% band)")
-        ax.plot(self.fractions, self.scores[metric], color="#4477aa", marker=".", label="by value")
-        gain = self.gain(metric)
-        ax.set_title(f"{gain:+.3f} against random order, on average", loc="left")
+        band = (self.random_low[metric], self.random[metric], self.random_high[metric])
+        ax = draw_curve(axes_on(ax, 6, 4), self.fractions, self.scores[metric], band, label)
+        ax.set_title(f"{self.gain(metric):+.3f} against random order, on average", loc="left")
         ax.set_xlabel(f"fraction of records {'removed' if self.kind == 'removal' else 'added'}")
         ax.set_ylabel(metric)
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
 
 
+@documented(knn_shapley)
 def removal_curve(
     values: Values | ArrayLike,
-    X: object,
-    y: object = None,
-    X_test: object | None = None,
-    y_test: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_test: Points | NeighbourGraph | None = None,
+    y_test: Labels | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "lowest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Curve:
-    """Remove records in the order of their value and score the classifier each time.
+    """Scores of a classifier as records are removed in the order of their value.
 
-    By default the least valuable go first; a good value keeps the score up longer than random removal, and
-    ``first="highest"`` brings it down sooner. The classifier is k-NN, scored for all steps from one ranking, or
-    ``model``, any classifier with ``fit`` and ``predict``. ``fractions`` are shares of the records removed (0 to
-    0.95 in steps of 0.05). Give a test set that played no part in the values.
+    A good value keeps the score up longer than random removal, or brings it down sooner where the highest go first. For
+    k-NN the scores of all steps come from one ranking.
 
+    Parameters
+    ----------
+    values
+        The values of the records; joined by id if they have ids, or else in the order of X.
+    X, y
+        Training features and labels, as in :func:`datassay.knn_shapley`.
+    X_test, y_test
+        A test set that played no part in the values.
+    k
+        Number of neighbours of the classifier.
+    model
+        Any classifier with ``fit`` and ``predict`` in place of k-NN.
+    first
+        Which records go first.
+    fractions
+        Shares of the records removed, 0 to 0.95 in steps of 0.05 if left out.
+    n_random, seed
+        How many random orders make up the band, and the seed they are drawn with.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> train, validation, test = da.census(600, seed=1).split(0.5, 0.25, 0.25)
     >>> values = da.knn_shapley(train, X_val=validation)
@@ -138,33 +172,40 @@ def removal_curve(
     ['accuracy', 'class_ratio', 'macro_f1', 'mcc']
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
-    return _curve("removal", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+    near = _opened(X, y, X_test, y_test, metric)
+    return _curve("removal", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
+@documented(removal_curve, knn_shapley)
 def addition_curve(
     values: Values | ArrayLike,
-    X: object,
-    y: object = None,
-    X_test: object | None = None,
-    y_test: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_test: Points | NeighbourGraph | None = None,
+    y_test: Labels | None = None,
     *,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     model: Estimator | None = None,
     first: Literal["lowest", "highest"] = "highest",
     fractions: Sequence[float] | None = None,
     n_random: int = 20,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Curve:
-    """Start with nothing, add records in the order of their value, and score the classifier each time.
+    """Scores of a classifier as records are added to nothing in the order of their value.
 
-    By default the most valuable come first; a good value reaches a given score with fewer records than a random
-    order. ``fractions`` are shares of the records present (0.05 to 1). Other parameters as in :func:`removal_curve`.
+    By default the most valuable come first; a good value reaches a given score with fewer records than a random order.
 
+    Parameters
+    ----------
+    first
+        Which records come first.
+    fractions
+        Shares of the records present, 0.05 to 1 in steps of 0.05 if left out.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> train, validation, test = da.census(600, seed=1).split(0.5, 0.25, 0.25)
     >>> values = da.knn_shapley(train, X_val=validation)
@@ -173,51 +214,57 @@ def addition_curve(
     [0.05, 1.0]
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
-    return _curve("addition", values, X, y, X_test, y_test, k, metric, model, first, shares, n_random, seed,
-                  Run(n_jobs, memory, progress))  # fmt: skip
+    near = _opened(X, y, X_test, y_test, metric)
+    return _curve("addition", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Which classifier is scored on which records."""
+
+    k: int
+    model: Estimator | None
+    first: str
+    fractions: Sequence[float] | NDArray[np.float64]
+    n_random: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, least in (("k", 1), ("n_random", 1), ("seed", 0)):
+            object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
+        _checks.choice("first", self.first, ("lowest", "highest"))
+
+
+def _opened(X: object, y: object, X_test: object, y_test: object, metric: str) -> Neighbours:
+    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
+        raise UsageError("X_test must be given: a test set that played no part in the values")
+    return neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
 
 
 def _curve(
-    kind: Literal["removal", "addition"],
-    values: Values | ArrayLike,
-    X: object,
-    y: object,
-    X_test: object | None,
-    y_test: object | None,
-    k: int,
-    metric: str,
-    model: Estimator | None,
-    first: str,
-    fractions: Sequence[float] | NDArray[np.float64],
-    n_random: int,
-    seed: int,
-    run: Run,
+    kind: Literal["removal", "addition"], values: Values | ArrayLike, near: Neighbours, asked: _Asked, run: Schedule
 ) -> Curve:
-    k = _checks.integer("k", k, at_least=1)
-    n_random = _checks.integer("n_random", n_random, at_least=1)
-    rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
-    _checks.choice("first", first, ("lowest", "highest"))
-    if X_test is None:
-        raise UsageError("X_test must be given: a test set that played no part in the values")
-    inputs = prepare(X, y, X_test, y_test)
+    k, model, rng = asked.k, asked.model, np.random.default_rng(asked.seed)
+    inputs = near.inputs
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
-    shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in fractions])
+    shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in asked.fractions])
     counts = np.round(shares * n).astype(int)
     present = n - counts if kind == "removal" else counts
     if len(shares) == 0 or present.min() < 1:
         raise UsageError(f"fractions must leave at least one of the {n} records present at every step")
 
-    order = np.argsort(scores if first == "lowest" else -scores, kind="stable")
-    orders = np.stack([order, *(rng.permutation(n) for _ in range(n_random))])
+    order = np.argsort(scores if asked.first == "lowest" else -scores, kind="stable")
+    orders = np.stack([order, *(rng.permutation(n) for _ in range(asked.n_random))])
     # Step at which a record, by its place in the order, is reached: the first whose count exceeds the place.
     reached = np.empty(orders.shape, np.int64)
     np.put_along_axis(reached, orders, np.searchsorted(counts, np.arange(n), side="right")[None, :], axis=1)
     never, always = np.full_like(reached, len(counts)), np.zeros_like(reached)
     arrives, leaves = (always, reached) if kind == "removal" else (reached, never)
     n_classes = len(inputs.classes)
+    how: dict[str, Parameter] = {"k": k, "metric": near.metric} if model is None else {"model": model_name(model)}
     if model is None:
-        predicted = _knn_predictions(inputs, arrives, leaves, len(counts), k, metric, run)
+        predicted = _knn_predictions(near, arrives, leaves, len(counts), k, run)
     else:
         predicted = _model_predictions(inputs, arrives, leaves, len(counts), model, run)
     found = {name: np.empty(predicted.shape[:2]) for name in METRICS}
@@ -243,6 +290,8 @@ def _curve(
         over_random(lambda s: s.mean(axis=0)),
         over_random(lambda s: np.quantile(s, 0.05, axis=0)),
         over_random(lambda s: np.quantile(s, 0.95, axis=0)),
+        {"first": asked.first, **how, "n_random": asked.n_random, "seed": asked.seed},
+        inputs.notes,
     )
 
 
@@ -265,16 +314,14 @@ def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
 
 
 def _knn_predictions(
-    inputs: Inputs,
+    near: Neighbours,
     arrives: NDArray[np.int64],
     leaves: NDArray[np.int64],
     steps: int,
     k: int,
-    metric: str,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
-    space = space_of(inputs, metric, held_out="y_test")
-    codes, classes = inputs.codes, len(inputs.classes)
+    codes, classes = near.inputs.codes, len(near.inputs.classes)
 
     def compute(block: Ranked) -> tuple[NDArray[np.int64]]:
         from datassay.evaluate import kernels
@@ -283,7 +330,7 @@ def _knn_predictions(
         kernels.write_predictions(block.order, codes, arrives, leaves, k, classes, found)
         return (np.moveaxis(found, 2, 0),)
 
-    (predicted,) = collect(space, FullRanking(), compute, run)
+    (predicted,) = near.collect(FullRanking(), compute, run)
     return np.ascontiguousarray(np.moveaxis(predicted, 0, 2))
 
 
@@ -293,7 +340,7 @@ def _model_predictions(
     leaves: NDArray[np.int64],
     steps: int,
     model: Estimator,
-    run: Run,
+    run: Schedule,
 ) -> NDArray[np.int64]:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
     for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):

@@ -1,38 +1,59 @@
 """How well values find bad records: faulty ones should be worth least."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import NoiseScale
 from datassay._errors import InputError
+from datassay._version import __version__
 from datassay.data import as_labels
-from datassay.results import Fact, Values, as_facts
+from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts
 
 
-@dataclass(frozen=True)
-class Detection:
+@dataclass(frozen=True, eq=False)
+class Detection(Result):
     """How well low values point to errors.
 
-    ``auroc`` is the chance that a random error has a lower value than a random clean record (ties count half);
-    ``precision`` is the share of errors among the lowest-valued records, looking at as many as there are errors
-    (records tied at the cut count in proportion).
+    Attributes
+    ----------
+    auroc
+        The chance that a random error has a lower value than a random clean record (ties count half).
+    precision
+        The share of errors among the lowest-valued records, looking at as many as there are errors (records tied at the
+        cut count in proportion).
+    n_errors, n_records
+        How many errors there are, among how many records.
+    parameters, notes, version
+        Where the values are from.
+
+    Its data frames have one row: auroc, precision, n_errors, n_records.
     """
 
     auroc: float
     precision: float
     n_errors: int
     n_records: int
+    parameters: Mapping[str, Parameter] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    version: str = field(default=__version__, repr=False)
+
+    def __len__(self) -> int:
+        return 1
+
+    def _columns(self) -> Columns:
+        return {name: np.array([getattr(self, name)]) for name in ("auroc", "precision", "n_errors", "n_records")}
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``errors``, ``share_errors``, ``auroc`` and ``precision``."""
+        share = self.n_errors / self.n_records
         return as_facts(
-            {
-                "errors": self.n_errors, "share_errors": self.n_errors / self.n_records, "auroc": self.auroc,
-                "precision": self.precision,
-            }
-        )  # fmt: skip
+            {"errors": self.n_errors, "share_errors": share, "auroc": self.auroc, "precision": self.precision}
+        )
 
     def __str__(self) -> str:
         return (
@@ -42,8 +63,17 @@ class Detection:
 
 
 def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
-    """Score values as a detector of known errors, the lowest value being the most suspicious.
+    """How well low values find known errors, the lowest value being the most suspicious.
 
+    Parameters
+    ----------
+    values
+        The values of the records.
+    is_error
+        True for each record that is known to be faulty.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> da.detect_errors([0.3, -0.2, 0.1, 0.2], [False, True, False, False])
     Detection(auroc=1.0, precision=1.0, n_errors=1, n_records=4)
@@ -70,7 +100,8 @@ def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
     cut = np.partition(scores, errors - 1)[errors - 1]
     below, tied = scores < cut, scores == cut
     found = wrong[below].sum() + wrong[tied].mean() * (errors - below.sum())
-    return Detection(float(auroc), float(found / errors), errors, n)
+    how: dict[str, Parameter] = {"method": values.method} if isinstance(values, Values) else {}
+    return Detection(float(auroc), float(found / errors), errors, n, how)
 
 
 def _chosen(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -81,8 +112,19 @@ def _chosen(n: int, rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def corrupt_labels(y: ArrayLike, rate: float = 0.1, seed: int = 0) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Flip a share of the labels, each to another class at random; returns (labels, where they were flipped).
+    """Labels of which a share was flipped, each to another class at random, and where.
 
+    Parameters
+    ----------
+    y
+        The labels.
+    rate
+        Share of the records whose label is flipped.
+    seed
+        Seed of the draws.
+
+    Examples
+    --------
     >>> labels, wrong = corrupt_labels(["a", "b", "a", "b"], rate=0.5, seed=1)
     >>> int(wrong.sum()), bool((labels != ["a", "b", "a", "b"])[wrong].all())
     (2, True)
@@ -98,20 +140,31 @@ def corrupt_labels(y: ArrayLike, rate: float = 0.1, seed: int = 0) -> tuple[NDAr
 
 
 def corrupt_features(
-    X: ArrayLike, rate: float = 0.1, seed: int = 0, scale: str = "norm"
+    X: ArrayLike, rate: float = 0.1, seed: int = 0, scale: NoiseScale = "norm"
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Add strong Gaussian noise to a share of the records; returns (features, where noise was added).
+    """Features with strong Gaussian noise added to a share of the records, and where.
 
-    The deviation of the noise in each column is the column's L2 norm (``scale="norm"``, as in the published
-    experiments; Mathematics §10), or its mean absolute value (``"mean-abs"``, as their text says).
+    Parameters
+    ----------
+    X
+        The features.
+    rate
+        Share of the records that noise is added to.
+    seed
+        Seed of the draws.
+    scale
+        The deviation of the noise in each column: the column's L2 norm (``"norm"``, as in the published experiments;
+        Mathematics §10), or its mean absolute value (``"mean-abs"``, as their text says).
 
+    Examples
+    --------
     >>> X, wrong = corrupt_features([[1.0], [2.0], [3.0], [4.0]], rate=0.25)
     >>> int((X[:, 0] != [1, 2, 3, 4]).sum()), int(wrong.sum())
     (1, 1)
     """
     from datassay.neighbors import as_floats
 
-    _checks.choice("scale", scale, ("norm", "mean-abs"))
+    _checks.choice("scale", scale, get_args(NoiseScale))
     points = as_floats("X", X).astype(np.float64)
     if len(points) == 0:
         raise InputError("X has no rows")

@@ -5,39 +5,28 @@ that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) a
 Shapley value is negative. Suspects are ranked by value, the most harmful first.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Progress
-from datassay.data import prepare
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, Run, collect, space_of
-from datassay.results import (
-    MOST_CLASSES,
-    Fact,
-    FrameKind,
-    Parameter,
-    Values,
-    as_facts,
-    freeze,
-    make_frame,
-    save_columns,
-)
+from datassay.data import Ids, Labels, Points
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, Schedule, neighbours_of
+from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects:
+class Suspects(PerRecord):
     """Which labels are likely wrong, and what the neighbours say instead.
 
     Attributes
@@ -50,7 +39,14 @@ class Suspects:
         The shares of neighbours that have the record's own label, and the suggested one.
     likely
         Whether the label is likely wrong.
+    parameters, notes, version
+        How they were found.
     """
+
+    COLUMNS: ClassVar = {
+        "id": "ids", "label": "labels", "likely": "likely", "suggested": "suggested", "own": "own", "votes": "votes",
+        "value": "values",
+    }  # fmt: skip
 
     values: Floats
     ids: NDArray[np.generic]
@@ -62,12 +58,6 @@ class Suspects:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
-
-    def __post_init__(self) -> None:
-        freeze(self, "values", "ids", "labels", "suggested", "own", "votes", "likely")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __repr__(self) -> str:
         return f"Suspects({int(self.likely.sum()):,} of {len(self):,} records)"
@@ -94,63 +84,21 @@ class Suspects:
                 f"  {self.ids[i]!s}: labelled {self.labels[i]!s}; {self.votes[i]:.0%} of its neighbours are "
                 f"{self.suggested[i]!s} (value {self.values[i]:.3g})"
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "id": self.ids,
-            "label": self.labels,
-            "likely": self.likely,
-            "suggested": self.suggested,
-            "own": self.own,
-            "votes": self.votes,
-            "value": self.values,
-        }
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a record: id, label, likely, suggested, own, votes, value."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "suspects",
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
+        return self._in_words(lines)
 
 
-def load_suspects(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Suspects:
-    """The suspects that :meth:`Suspects.save` wrote."""
-    return Suspects(
-        columns["value"].astype(np.float64),
-        columns["id"],
-        columns["label"],
-        columns["suggested"],
-        columns["own"].astype(np.float64),
-        columns["votes"].astype(np.float64),
-        columns["likely"].astype(np.bool_),
-        header["parameters"],
-        tuple(map(str, header["notes"])),
-        str(header["version"]),
-    )
-
-
+@documented(knn_shapley)
 def likely_errors(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     values: Values | None = None,
     k: int = 10,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     *,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Suspects:
-    """Find records that are likely mislabelled: of negative value, and outvoted by confident neighbours.
+    """Records that are likely mislabelled: of negative value, and outvoted by confident neighbours.
 
     With p_i(c) the share of class c among the k nearest others of record i, and t_c the mean of p_i(c) over the
     records labelled c, record i is a suspect if p_i(c) ≥ t_c and p_i(c) > p_i(own) for the class c that most of its
@@ -159,14 +107,12 @@ def likely_errors(
     Parameters
     ----------
     X, y
-        Features and labels, or a table.
+        Features and labels, or a table; or :class:`datassay.Neighbours` of the records among themselves.
     values
         The records' values, of negative sign where they hurt; k-NN Shapley values of each record by the others if left
         out.
-    k, metric
-        How many neighbours vote, and who is near.
-    ids, n_jobs, memory, progress
-        As in :func:`datassay.knn_shapley`.
+    k
+        How many neighbours vote.
 
     References
     ----------
@@ -180,12 +126,16 @@ def likely_errors(
     True
     """
     k = _checks.integer("k", k, at_least=1)
-    inputs = prepare(X, y, None, None, ids=ids)
+    schedule = Schedule.of(run)
+    near = neighbours_of(X, y, metric=metric, ids=ids, run=schedule, among=True)
+    inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:
         raise InputError("a label is judged by its neighbours: give at least 2 records")
     if values is None:
-        values = knn_shapley(X, y, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+        if near is not X:
+            near.keep(k)
+        values = knn_shapley(near, **run)
     if not isinstance(values, Values):
         raise UsageError(f"values must be Values, got {type(values).__name__}")
     if not np.array_equal(values.ids, inputs.ids):
@@ -201,7 +151,7 @@ def likely_errors(
         kernels.vote(block.order, codes, codes[block.rows], classes, top, votes, own)
         return top, votes, own
 
-    top, votes, own = collect(space_of(inputs, metric), NearestRanking(depth), compute, Run(n_jobs, memory, progress))
+    top, votes, own = near.collect(NearestRanking(depth), compute, schedule)
     sizes = np.bincount(inputs.codes, minlength=classes)
     confident = np.bincount(inputs.codes, own, minlength=classes) / np.maximum(sizes, 1)
     likely = (votes >= confident[top]) & (votes > own) & (values.values < 0)
@@ -213,6 +163,6 @@ def likely_errors(
         own,
         votes,
         likely,
-        {"k": k, "metric": metric, "values": values.method},
+        {"k": k, "metric": near.metric, "values": values.method},
         inputs.notes,
     )

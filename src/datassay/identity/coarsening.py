@@ -6,11 +6,9 @@ helps, an attribute is left out. Such a greedy plan need not be the shortest the
 """
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,7 @@ from datassay._work import Bar, Progress
 from datassay.data import Column, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS
 from datassay.identity.uniqueness import count_crowds
-from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
+from datassay.results import Fact, Parameter, Result, as_facts
 
 Floats = NDArray[np.float64]
 RARE = (0.01, 0.05)  # categories of fewer people than this share are put together
@@ -32,7 +30,7 @@ OTHER = "(other)"
 
 
 @dataclass(frozen=True, eq=False)
-class CoarseningPlan:
+class CoarseningPlan(Result):
     """Changes of attributes, the first being none, and how many people are unique after each and those before it.
 
     Attributes
@@ -49,6 +47,8 @@ class CoarseningPlan:
         Every change of the first step by itself: what it is, and the shares of people unique and in small groups then.
     """
 
+    COLUMNS: ClassVar = {"change": "ids", "attribute": "attributes", "unique": "values", "below": "below"}
+
     ids: NDArray[np.str_]
     values: Floats
     below: Floats
@@ -60,14 +60,11 @@ class CoarseningPlan:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(self, "ids", "values", "below", "attributes")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def __repr__(self) -> str:
         return f"CoarseningPlan({len(self) - 1} changes: {self.values[0]:.1%} → {self.values[-1]:.1%} unique)"
+
+    def _who(self) -> str:
+        return "steps"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``, ``share_unique``, ``share_unique_after``, ``share_below_after``."""
@@ -89,43 +86,7 @@ class CoarseningPlan:
             enough = self.values[0] <= float(str(self.parameters.get("target", 1.0)))
             why = "That is few enough" if enough else "No change that was tried makes fewer people unique"
             lines.append(f"{why}: nothing is made coarser.")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {"change": self.ids, "attribute": self.attributes, "unique": self.values, "below": self.below}
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a step: change, attribute, unique, below."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "coarsening plan",
-            "coarsen": {name: list(how) if isinstance(how, tuple) else how for name, how in self.coarsen.items()},
-            "tried": {name: list(shares) for name, shares in self.tried.items()},
-            "size": self.size,
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_coarsening_plan(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> CoarseningPlan:
-    """The plan that :meth:`CoarseningPlan.save` wrote."""
-    return CoarseningPlan(
-        columns["change"].astype(np.str_),
-        columns["unique"].astype(np.float64),
-        columns["below"].astype(np.float64),
-        columns["attribute"].astype(np.str_),
-        header["coarsen"],
-        {name: (float(one), float(few)) for name, (one, few) in header["tried"].items()},
-        int(header["size"]),
-        header["parameters"],
-        tuple(map(str, header["notes"])),
-        str(header["version"]),
-    )
+        return self._in_words(lines)
 
 
 def round_width(width: float) -> float:

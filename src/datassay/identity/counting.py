@@ -90,7 +90,7 @@ def share_unique(sizes: NDArray[np.float64]) -> float:
     return float(sizes[sizes <= UNIQUE_UP_TO].sum() / sizes.sum())
 
 
-def told(how: object) -> str:
+def in_words(how: object) -> str:
     """A way to make an attribute coarser (or to leave it), in few words."""
     if how is None:
         return "one bucket"
@@ -123,7 +123,7 @@ def code(table: Table, name: str, coarsen: Coarsening, notes: list[str]) -> Code
     if coarsen != AS_IT_IS:
         group, names = _coarser(name, column, values, coarsen, notes)
         if len(names) == len(values) > 1:
-            notes.append(f"coarsening {name!r} to {told(coarsen)} leaves all its {len(names):,} values apart")
+            notes.append(f"coarsening {name!r} to {in_words(coarsen)} leaves all its {len(names):,} values apart")
         codes = np.append(group, np.int32(-1))[codes]  # a missing value has the code −1, and keeps it
     else:
         _refuse_fractions(table, name, column, values)

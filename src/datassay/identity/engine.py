@@ -99,7 +99,8 @@ def exact_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None) -
     """
     wanted, threads = n_cells if wanted is None else wanted, min(threads, 1 << _fixed(d))
     depth = d - _fixed(d) + 1
-    walked = threads * (8 * depth + 20 + 8 + 4 + 32) + 4 * d
+    projected = 0 if wanted == n_cells else 8 * d + 40  # else in the place of what values need at another time
+    walked = threads * (8 * depth + 20 + 8 + 4 + 32 + projected) + 4 * d
     valued = threads * (12 * depth + 16 + 16 * (d + 1)) + 8 * (d + 1) + 16 * (d + 1)
     return n_cells * walked + wanted * valued + (1 << d) * 2 * 4 * 8
 

@@ -5,27 +5,27 @@ matches are those singled out, and anybody in the original whom it describes may
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import documented
 from datassay._version import __version__
-from datassay.data import Table
-from datassay.identity.risk import lay_out
-from datassay.results import Fact, FrameKind, Parameter, as_facts, freeze, make_frame, save_columns
+from datassay.data import Table, TableLike
+from datassay.identity.attack import Assumptions, Released, lay_out, read_tables
+from datassay.identity.risk import reidentification_risk
+from datassay.results import Fact, Parameter, Result, as_facts
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class QueryScores:
+class QueryScores(Result):
     """Recorded queries, scored; made by :func:`datassay.score_queries`.
 
     Attributes
@@ -40,6 +40,16 @@ class QueryScores:
         Who has that score (empty if nobody), and what it is made of.
     """
 
+    COLUMNS: ClassVar = {
+        "query": "ids",
+        "score": "values",
+        "matches": "matches",
+        "people": "people",
+        "person": "person",
+        "linkability": "linkability",
+        "gain": "gain",
+    }
+
     ids: NDArray[np.str_]
     values: Floats
     matches: NDArray[np.int64]
@@ -51,43 +61,16 @@ class QueryScores:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(self, "ids", "values", "matches", "people", "person", "linkability", "gain")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def __repr__(self) -> str:
         return f"QueryScores({len(self)} queries, highest {self.values.max():.3f})"
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "query": self.ids, "score": self.values, "matches": self.matches, "people": self.people,
-            "person": self.person, "linkability": self.linkability, "gain": self.gain,
-        }  # fmt: skip
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a query: score, matches, people, person, linkability, gain."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "query scores",
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
+    def _who(self) -> str:
+        return "queries"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: how many ``queries``, the ``highest_score``, and ``score.QUERY`` of each."""
-        return as_facts(
-            {
-                "queries": len(self), "highest_score": self.values.max(),
-                **{f"score.{query}": score for query, score in zip(self.ids.tolist(), self.values, strict=True)},
-            }
-        )  # fmt: skip
+        scores = {f"score.{query}": score for query, score in zip(self.ids.tolist(), self.values, strict=True)}
+        return as_facts({"queries": len(self), "highest_score": self.values.max(), **scores})
 
     def summary(self) -> str:
         """Each query in a line, the most dangerous first."""
@@ -98,28 +81,13 @@ class QueryScores:
                 f"{self.values[i]:.3f}  {self.ids[i]}: {self.matches[i]:,} records of {self.people[i]:,} people"
                 f" (link {self.linkability[i]:.2f}, gain {self.gain[i]:.2f}){whom}"
             )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
 
-def load_query_scores(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> QueryScores:
-    """The result that :meth:`QueryScores.save` wrote."""
-    return QueryScores(
-        ids=columns["query"].astype(np.str_),
-        values=columns["score"].astype(np.float64),
-        matches=columns["matches"].astype(np.int64),
-        people=columns["people"].astype(np.int64),
-        person=np.array([text or "" for text in columns["person"].tolist()], np.str_),
-        linkability=columns["linkability"].astype(np.float64),
-        gain=columns["gain"].astype(np.float64),
-        parameters=header["parameters"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
-
-
+@documented(reidentification_risk)
 def score_queries(
-    original: object,
-    released: object,
+    original: TableLike,
+    released: TableLike | Released,
     queries: Sequence[str],
     *,
     columns: Sequence[str] | None = None,
@@ -129,7 +97,7 @@ def score_queries(
     epsilon2: float = 0.5,
     synthetic: bool | None = None,
 ) -> QueryScores:
-    """Score recorded filters as singling-out attempts on the people they describe.
+    """Scores of recorded filters as singling-out attempts on the people they describe.
 
     A filter's matches in the release take the place of the records that :func:`reidentification_risk` singles out by
     distance; the attributes that it mentions are what the attacker knew. Everyone in the original whom it describes
@@ -137,12 +105,17 @@ def score_queries(
 
     Parameters
     ----------
-    original, released
-        As for :func:`reidentification_risk`.
     queries
         Conditions as in SQL, on the columns of the tables: ``"age = 34 AND zip = '27601'"``.
-    columns, weights, neighbours, epsilon1, epsilon2, synthetic
-        As for :func:`reidentification_risk`.
+
+    Returns
+    -------
+    QueryScores
+        A row for each query: its score, how many records and people it matches, and who has that score.
+
+    References
+    ----------
+    Mathematics §8.
 
     Examples
     --------
@@ -156,14 +129,12 @@ def score_queries(
 
     if isinstance(queries, str) or not queries:
         raise UsageError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
-    here, there, space, setting = lay_out(
-        original, released, columns=columns, weights=weights, neighbours=neighbours, synthetic=synthetic,
-        epsilon1=epsilon1, epsilon2=epsilon2,
-    )  # fmt: skip
-    released_points = space.points(there)
+    tables = read_tables(original, released)
+    setting = lay_out(tables, Assumptions(columns, weights, neighbours, epsilon1, epsilon2, None, synthetic))
+    released_points = setting.space.points(tables.released)
     rows = []
     known_by = [mentioned(query, setting.columns) for query in queries]
-    with _Searchable(here) as originals, _Searchable(there) as releases:
+    with _Searchable(tables.original) as originals, _Searchable(tables.released) as releases:
         found = [(originals.matching(query), releases.matching(query)) for query in queries]
     for query, known, (described_by, matched) in zip(queries, known_by, found, strict=True):
         targets, hits = np.flatnonzero(described_by & setting.present), np.flatnonzero(matched)
@@ -172,11 +143,18 @@ def score_queries(
         if len(targets) and len(hits):
             scores = np.empty((len(targets), 4))
             risk_kernels.score_chosen(
-                np.ascontiguousarray(setting.people[:, targets]), np.ascontiguousarray(released_points[:, hits]),
-                np.ones(len(hits)), setting.categorical, setting.zeta, setting.mean[targets],
+                np.ascontiguousarray(setting.people[:, targets]),
+                np.ascontiguousarray(released_points[:, hits]),
+                np.ones(len(hits)),
+                setting.space.categorical,
+                setting.zeta,
+                setting.mean[targets],
                 setting.deviation[targets],
-                np.isin(np.array(setting.columns), known), setting.epsilon1, setting.epsilon2, scores,
-            )  # fmt: skip
+                np.isin(np.array(setting.columns), known),
+                setting.epsilon1,
+                setting.epsilon2,
+                scores,
+            )
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
         rows.append((query, len(hits), described, *best))

@@ -8,31 +8,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, get_args
+from typing import IO, TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Measure, Unseen, Utility
+from datassay._choices import Measure, Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
-from datassay.market.disclosure import INTERRUPTED, MOST_QUERIES, Bounds, Rules, Stage, play, told_bounds
+from datassay.market.figures import draw_curves, draw_map
+from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, bounds_in_words, play
 from datassay.market.pricing import gini
-from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.neighbors import Schedule
 from datassay.privacy import fingerprint
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    as_facts,
-    check_axes,
-    freeze,
-    make_frame,
-    new_axes,
-    save_columns,
-)
+from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +43,7 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(Result):
     """Games at every ε, T_max and exploration c, some times over: one entry a game.
 
     Attributes
@@ -66,6 +58,8 @@ class Equilibrium:
     parameters, seed, notes, version
         How the games were played.
     """
+
+    COLUMNS: ClassVar = {name: name for name in ("epsilon", "t_max", "exploration", "repeat", *MEASURES)}
 
     epsilon: Floats
     t_max: Floats
@@ -84,11 +78,8 @@ class Equilibrium:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(self, "epsilon", "t_max", "exploration", "repeat", *MEASURES)
-
-    def __len__(self) -> int:
-        return len(self.epsilon)
+    def _who(self) -> str:
+        return "games"
 
     def __repr__(self) -> str:
         return f"Equilibrium({len(self):,} games, {self.reached.mean():.0%} of them reach {self.target:.4g})"
@@ -151,9 +142,9 @@ class Equilibrium:
             c, spent = answer
             cell = (self.epsilon == epsilon) & (self.t_max == t_max) & (self.exploration == c) & (self.reached > 0)
             uneven = float(self.gini[cell].mean())
-            told = {"epsilon": epsilon, "t_max": t_max, "exploration": c, "budget": spent, "gini": uneven}
             if best is None or (spent, -uneven) > best[0]:
-                best = ((spent, -uneven), told)
+                found = {"epsilon": epsilon, "t_max": t_max, "exploration": c, "budget": spent, "gini": uneven}
+                best = ((spent, -uneven), found)
         return None if best is None else best[1]
 
     def facts(self) -> dict[str, Fact]:
@@ -187,67 +178,31 @@ class Equilibrium:
             lines.append(f"Share of games that reach the target, ε = {epsilon:g} (rows T_max, columns c):")
             lines.append("  T_max " + " ".join(f"{c:>8g}" for c in columns))
             lines += [f"  {t:>5g} " + " ".join(f"{x:>8.2f}" for x in row) for t, row in zip(rows, share, strict=True)]
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
-    def plot(self, what: str = "reached", epsilon: float | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw a map of T_max against exploration, or for ``budget`` a curve over T_max for every exploration."""
+    def plot(
+        self,
+        what: str = "reached",
+        epsilon: float | None = None,
+        ax: "Axes | None" = None,
+        *,
+        label: str | None = None,
+    ) -> "Axes":
+        """Draw a map of T_max against exploration, or for ``budget`` and ``queries`` a curve for every exploration.
+
+        Returns the axes. With a ``label``, which stands before their names in the legend, curves are drawn of anything,
+        so that several searches can share the axes.
+        """
         rows, columns, found = self.table(what, epsilon)
-        if ax is None:
-            ax = new_axes(6, 4.5)
-        check_axes(ax)
-        if what in ("budget", "queries"):
-            for j, c in enumerate(columns):
-                ax.plot(rows, found[:, j], marker="o", markersize=4, label=f"c = {c:g}")
-            ax.set_xlabel("T_max")
-            ax.set_ylabel(f"{_SHOWN[what]} to the target")
-            ax.legend(frameon=False)
-            ax.spines[["top", "right"]].set_visible(False)
+        ax = axes_on(ax, 6, 4.5)
+        to_target = what in ("budget", "queries")
+        if to_target or label is not None:
+            draw_curves(ax, rows, columns, found, label)
+            ax.set_ylabel(f"{_SHOWN[what]} to the target" if to_target else _SHOWN[what])
         else:
-            limits = {"vmin": -1.0, "vmax": 1.0} if what == "spearman" else {"vmin": 0.0, "vmax": 1.0}
-            image = ax.imshow(found, aspect="auto", origin="lower", cmap="viridis", **limits)  # type: ignore[arg-type]
-            for (i, j), number in np.ndenumerate(found):
-                text = "–" if math.isnan(number) else f"{number:.2f}"
-                ax.text(j, i, text, ha="center", va="center", color="white" if number < 0.6 else "black", fontsize=8)
-            ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
-            ax.set_yticks(range(len(rows)), [f"{t:g}" for t in rows])
-            ax.set_xlabel("exploration c")
-            ax.set_ylabel("T_max")
-            figure = ax.get_figure(root=True)
-            if figure is not None:
-                figure.colorbar(image, ax=ax)
+            draw_map(ax, rows.tolist(), columns.tolist(), found, lowest=-1.0 if what == "spearman" else 0.0)
         ax.set_title(f"{_SHOWN[what][0].upper()}{_SHOWN[what][1:]}, ε = {self._one(epsilon):g}", loc="left")
         return ax
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {name: getattr(self, name) for name in ("epsilon", "t_max", "exploration", "repeat", *MEASURES)}
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row for every game."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "equilibrium",
-            "target": self.target,
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_equilibrium(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Equilibrium:
-    """The search that :meth:`Equilibrium.save` wrote."""
-    return Equilibrium(
-        **{name: column.astype(np.float64) for name, column in columns.items()},
-        target=float(header["target"]),
-        parameters=header["parameters"],
-        seed=int(header["seed"]),
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
 
 
 Cell = tuple[float, int, float, int]
@@ -265,7 +220,7 @@ def search_equilibrium(
     *,
     repeats: int = 3,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = "euclidean",
     utility: Utility = "votes",
     bounds: Bounds = "validation",
     learning_rate: float = 0.1,
@@ -329,22 +284,22 @@ def search_equilibrium(
         for epsilon, t_max, c in product(epsilons, t_maxes, explorations)
         for repeat in range(_checks.integer("repeats", repeats, at_least=1))
     ]
-    rules = Rules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
+    rules = GameRules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(n_jobs)
-    stage = Stage.set(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Run(n_jobs, memory, here=True))
+    stage = GameSetup.of(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
     for epsilon in epsilons:
         stage.at(epsilon).check_reach()
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
-    alone = replace(stage, run=Run(1, max(1, memory // threads), here=True))
+    alone = replace(stage, run=Schedule(1, max(1, memory // threads), here=True))
 
     def game(cell: Cell) -> dict[str, float]:
         epsilon, t_max, c, repeat = cell
         here = alone.at(epsilon)
         owner = here.owner(t_max, np.random.default_rng([seed, repeat]), None)
-        told = replace(rules, t_max=t_max, exploration=c)
-        played = play(here, told, owner, goal, None, worth, None)
+        here_rules = replace(rules, t_max=t_max, exploration=c)
+        played = play(here, here_rules, owner, goal, None, worth, None)
         if played.outcome == INTERRUPTED:  # half a game is none, and the search ends with it
             raise KeyboardInterrupt
         queries = int(owner.queries.sum())
@@ -360,8 +315,8 @@ def search_equilibrium(
 
     parts = (stage.points, stage.inputs.labels, stage.points_val, stage.inputs.labels_val)
     mechanism = (stage.mechanism.low, stage.mechanism.high)
-    told = [__version__, rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
-    common = None if resume is None else fingerprint(*parts, *mechanism, told)  # the data are hashed once
+    asked = [__version__, rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
+    common = None if resume is None else fingerprint(*parts, *mechanism, asked)  # the data are hashed once
     keys = [] if common is None else [fingerprint(common, list(cell)) for cell in cells]
     with _Diary(resume) as diary:
         left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
@@ -384,7 +339,7 @@ def search_equilibrium(
         notes.append("the target is what the records as they are would give")
     parameters: dict[str, Parameter] = {
         "k": rules.k, "metric": metric, "utility": utility, "learning_rate": rules.learning_rate, "unseen": unseen,
-        "bounds": told_bounds(bounds), "repeats": repeats,
+        "bounds": bounds_in_words(bounds), "repeats": repeats,
     }  # fmt: skip
     return Equilibrium(**dict(settings), **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
 

@@ -1,10 +1,8 @@
 """What a model of noisy centres gives away, beside what one of the records themselves would: LiRA before and after."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +10,32 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Attacker
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
+from datassay._version import __version__
 from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
-from datassay.market.disclosure import Disclosure
-from datassay.neighbors import DEFAULT_MEMORY
-from datassay.results import Fact, FrameKind, as_facts, check_axes, make_frame, new_axes, save_columns
+from datassay.market.game import Disclosure
+from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Leakage:
-    """The same membership attack on a k-NN of the records (``before``) and of their noisy centres (``after``)."""
+class Leakage(Result):
+    """The same membership attack on a k-NN of the records (``before``) and of their noisy centres (``after``).
+
+    Its frame has every score of both attacks: score, id, member, game, and which model was attacked.
+    """
+
+    ASIDE: ClassVar = ("before", "after")
 
     before: Attack
     after: Attack
     attacker: str = "outsider"
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
 
     def __repr__(self) -> str:
         return f"Leakage(AUC {self.before.auc:.3f} before, {self.after.auc:.3f} after)"
@@ -45,42 +52,42 @@ class Leakage:
             f"Membership by {self.before.method} ({self.attacker}), on the records as they are and on noisy centres:"
         ]
         for what, fpr in (("AUC", None), ("members found at 5% false positives", 0.05)):
-            told = [
+            found = [
                 f"{(one.auc if fpr is None else one.tpr(fpr)):.3f} ({low:.3f} to {high:.3f})"
                 for one in (self.before, self.after)
                 for low, high in [one.interval(fpr)]
             ]
-            lines.append(f"  {what}: {told[0]} before, {told[1]} after (95% intervals)")
-        return "\n".join(lines)
+            lines.append(f"  {what}: {found[0]} before, {found[1]} after (95% intervals)")
+        return self._in_words(lines)
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+    def _who(self) -> str:
+        return "scores"
+
+    def _columns(self) -> Columns:
         both = (self.before, self.after)
-        told = {"score": "values", "id": "ids", "member": "members", "game": "games"}
-        columns = {name: np.concatenate([getattr(one, held) for one in both]) for name, held in told.items()}
+        columns = {name: np.concatenate([one._columns()[name] for one in both]) for name in self.before._columns()}
         return columns | {"model": np.repeat(["records", "noisy centres"], [len(one) for one in both])}
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """Every score of both attacks: score, id, member, game, and which model was attacked."""
-        return make_frame(self._columns(), kind)
+    def _header(self) -> dict[str, object]:
+        before, after = self.before._header(), self.after._header()
+        return {**before, **super()._header(), "before": before, "after": after}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "leakage",
-            "attacker": self.attacker,
-            "method": self.before.method,
-            "parameters": dict(self.before.parameters or {}),
-            "seed": self.before.seed,
-        }
-        return save_columns(path, header, self._columns())
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        rows = {"before": columns["model"] == "records", "after": columns["model"] != "records"}
+        parts = {when: {name: column[some] for name, column in columns.items()} for when, some in rows.items()}
+        made = {when: Attack._load(header.get(when, header), part) for when, part in parts.items()}  # both alike once
+        return {**super()._fields(header, columns), **made}
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw both ROC curves; returns the axes."""
-        if ax is None:
-            ax = new_axes(5, 5)
-        check_axes(ax)
-        self.before.plot(ax, "records")
-        return self.after.plot(ax, "noisy centres")
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw both ROC curves; returns the axes. ``label`` stands before their names in the legend."""
+        ax = axes_on(ax, 5, 5)
+        start = "" if label is None else f"{label}, "
+        self.before.plot(ax, f"{start}records")
+        return self.after.plot(ax, f"{start}noisy centres")
 
 
 def disclosure_leakage(
@@ -159,25 +166,7 @@ def disclosure_leakage(
         )
         for held, theirs in ((None, None), (game.centres[rows], own))
     )  # fmt: skip
-    return Leakage(before, after, attacker)
-
-
-def load_leakage(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Leakage:
-    """What :meth:`Leakage.save` wrote."""
-    rows = columns["model"] == "records"
-    before, after = (
-        Attack(
-            columns["score"][some].astype(np.float64),
-            columns["id"][some],
-            columns["member"][some].astype(bool),
-            str(header["method"]),
-            columns["game"][some].astype(np.int64),
-            header["parameters"],
-            header["seed"],
-        )
-        for some in (rows, ~rows)
-    )
-    return Leakage(before, after, str(header["attacker"]))
+    return Leakage(before, after, attacker, before.parameters, tuple(dict.fromkeys((*before.notes, *after.notes))))
 
 
 def _rehearsed(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Unseen, Utility
+from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError
-from datassay.neighbors import NearestRanking, Ranked, Run, as_floats, collect, make_space
+from datassay.neighbors import NearestRanking, Ranked, Schedule, as_floats, collect, make_space
 
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class MovingNeighbours:
         n_classes: int,
         *,
         k: int,
-        metric: str = "euclidean",
+        metric: Metric = "euclidean",
         utility: Utility = "votes",
         unseen: Unseen = "origin",
     ) -> None:
@@ -143,16 +143,15 @@ def knn_utility(
     n_classes: int,
     *,
     k: int,
-    metric: str,
+    metric: Metric,
     utility: Utility,
-    run: Run,
+    run: Schedule | None = None,
 ) -> float:
     """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
 
     >>> import numpy as np
-    >>> from datassay.neighbors import Run
     >>> X, y = np.array([[0.0], [3.0]]), np.array([0, 1])
-    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes", run=Run())
+    >>> knn_utility(X, y, np.array([[1.0]]), np.array([1]), 2, k=1, metric="euclidean", utility="votes")
     0.0
     """
     if len(points) == 0:
@@ -167,5 +166,5 @@ def knn_utility(
         votes = np.stack([(near == c).sum(axis=1) for c in range(n_classes)], axis=1)
         return (votes.argmax(axis=1) == labels,)
 
-    (right,) = collect(space, NearestRanking(used), compute, run)
+    (right,) = collect(space, NearestRanking(used), compute, run or Schedule())
     return float(right.sum() / (len(right) * (used if utility == "votes" else 1)))

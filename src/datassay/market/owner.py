@@ -12,7 +12,6 @@ from datassay._errors import InputError, UsageError
 from datassay.data import as_ids
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
-from datassay.results import frozen
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,7 +86,8 @@ class DataOwner:
         self.unit = mechanism.to_unit(given)
         self.clipped = int(((given < mechanism.low) | (given > mechanism.high)).sum())
         names = np.arange(len(given)) if ids is None else as_ids(np.asarray(ids), "ids")
-        self.ids = frozen(names)  # a copy: accounts are kept by it
+        self.ids = np.array(names)  # a copy: accounts are kept by it
+        self.ids.setflags(write=False)
         if self.ids.shape != (len(given),):
             raise InputError(f"ids has {len(self.ids)} entries for {len(given)} records")
         self._lock, self._closed = Lock(), False

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay.neighbors import Run
+from datassay.neighbors import Schedule
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class ConsumerView:
     X_val: Floats
     y_val: NDArray[np.generic]
     k: int
-    metric: str
+    metric: Metric
     utility: float
 
 
@@ -94,7 +95,7 @@ class NoisyShapley:
     With ``bootstrap`` rounds, commit to the best share after so many of them, and query no other any more.
     """
 
-    def __init__(self, n: int, share: float, bootstrap: int | None, run: Run) -> None:
+    def __init__(self, n: int, share: float, bootstrap: int | None, run: Schedule) -> None:
         self.share, self.bootstrap, self.run = share, bootstrap, run
         self.scores = np.full(n, np.nan)
         self.committed: Ints | None = None
@@ -117,7 +118,7 @@ class NoisyShapley:
         return self.best()
 
 
-def noisy_values(view: ConsumerView, run: Run) -> Floats:
+def noisy_values(view: ConsumerView, run: Schedule) -> Floats:
     """k-NN Shapley values of the centres as they are; −∞ for records without any."""
     seen = view.queries > 0
     found = knn_shapley(

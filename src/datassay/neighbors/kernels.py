@@ -104,6 +104,40 @@ def distances(metric, tiles, queries, out):
 
 
 @kernel
+def _between(metric, tiles, query, i):
+    """What ranks training point i as seen from a query, with the bits of ``distances``."""
+    points = tiles[i // tiles.shape[2]]
+    at = i % tiles.shape[2]
+    s = tiles.dtype.type(0)
+    for j in range(query.size):
+        if metric == EUCLIDEAN:
+            e = points[j, at] - query[j]
+            s += e * e
+        elif metric == MANHATTAN:
+            s += abs(points[j, at] - query[j])
+        else:
+            s += points[j, at] * query[j]
+    one = tiles.dtype.type(1)
+    return min(max(tiles.dtype.type(0) - s, -one), one) if metric == COSINE else s
+
+
+@kernel
+def count_before_self(metric, tiles, queries, rows, order, found):
+    """How many of the others come before the record itself: nearer, or as near and of smaller index."""
+    for a in range(rows.size):
+        i = rows[a]
+        own = _between(metric, tiles, queries[i], i)
+        r = 0
+        while r < order.shape[1]:
+            j = np.int64(order[a, r])
+            far = _between(metric, tiles, queries[i], j)
+            if far > own or (far == own and j > i):
+                break
+            r += 1
+        found[a] = r
+
+
+@kernel
 def to_unit_length(points):
     """Scale each row to length 1 in place; return the index of the first row of length zero, or −1."""
     n, d = points.shape

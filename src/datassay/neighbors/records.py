@@ -10,13 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._checkpoint import Arrays, Kept
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
@@ -29,6 +28,9 @@ from datassay.neighbors.space import (
     just_at_most,
     make_space,
 )
+
+if TYPE_CHECKING:
+    from datassay._checkpoint import Arrays, Kept
 
 MOST_ROWS: Final = 2**17  # of a block: larger ones save nothing
 BLOCK_BYTES: Final = 2**24
@@ -207,7 +209,7 @@ def nearest_of(
     n_jobs: int | None,
     memory: int,
     report: Callable[[int], None],
-    file: Kept | None = None,
+    file: "Kept | None" = None,
 ) -> NDArray[np.uint32]:
     """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files.
 
@@ -328,7 +330,7 @@ class Done:
     ``state(first, stop)`` gives what is to be kept, of all records or of those that are not kept yet.
     """
 
-    def __init__(self, file: Kept | None, state: Callable[[int, int], Arrays]) -> None:
+    def __init__(self, file: "Kept | None", state: "Callable[[int, int], Arrays]") -> None:
         self._file, self._state = file, state
         self._records, self._whole = 0 if file is None else file.done, True
 
@@ -348,7 +350,7 @@ class Done:
 
 
 @contextmanager
-def saving(file: Kept | None, state: Callable[[int, int], Arrays]) -> Iterator[Done]:
+def saving(file: "Kept | None", state: "Callable[[int, int], Arrays]") -> Iterator[Done]:
     """Keep what is done at the end, and when it is interrupted."""
     done = Done(file, state)
     try:

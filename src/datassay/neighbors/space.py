@@ -96,6 +96,14 @@ class FeatureSpace:
 
         return np.sqrt(filled) if self.metric == kernels.EUCLIDEAN else filled
 
+    def before_self(self, rows: NDArray[np.intp], order: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """How many of the others, in ``order`` of their distance, come before the record itself, for some records."""
+        from datassay.neighbors import kernels
+
+        found = np.empty(len(rows), np.int64)
+        kernels.count_before_self(self.metric, self.tiles, self.queries, rows, order, found)
+        return found
+
     def seen_from(self, rows: NDArray[np.intp]) -> "FeatureSpace":
         """The training points as seen from some of the validation points, which are not excluded then."""
         return replace(self, queries=self.queries[rows], excludes_self=False)
@@ -137,6 +145,12 @@ class MatrixSpace:
     def true_distances(self, filled: Floats) -> Floats:
         """The numbers themselves."""
         return filled
+
+    def before_self(self, rows: NDArray[np.intp], order: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """How many of the others, in ``order`` of their distance, come before the record itself, for some records."""
+        own, far = self.matrix[rows, rows][:, None], self.matrix[rows[:, None], order]
+        found: NDArray[np.int64] = ((far < own) | ((far == own) & (order < rows[:, None]))).sum(axis=1)
+        return found
 
     def seen_from(self, rows: NDArray[np.intp]) -> "MatrixSpace":
         """The training points as seen from some of the validation points, which are not excluded then."""
@@ -275,15 +289,6 @@ class NeighbourGraph:
                 )
         inside[:] = 0
         inside[row[near], self.indices[ends[0] : ends[-1]][near]] = 1
-
-
-def space_of(
-    inputs: Inputs, metric: str, held_out: str = "y_val", *, zero_rows: bool = False
-) -> FeatureSpace | MatrixSpace | NeighbourGraph:
-    """The space of prepared inputs, with one label for every row."""
-    space = make_space(inputs.points, inputs.points_val, metric, zero_rows=zero_rows)
-    check_labels(inputs, space.n_train, space.n_validation, held_out)
-    return space
 
 
 def check_labels(inputs: Inputs, n_train: int, n_validation: int, held_out: str = "y_val") -> None:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import UsageError
 from datassay._work import Bar, chunks
-from datassay.neighbors.passes import FullRanking, NearestDistances, NearestRanking, Ranked, Run, group_size
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace, nearest_of, points_at_once
+from datassay.neighbors.views import FullRanking, NearestDistances, NearestRanking, Ranked, Schedule, group_size
 
 
 def accumulate_records(
-    space: RecordSpace, view: object, add: Callable[[Any, NDArray[np.float64]], None], run: Run
+    space: RecordSpace, view: object, add: Callable[[Any, NDArray[np.float64]], None], run: Schedule
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training record."""
     if isinstance(view, FullRanking):

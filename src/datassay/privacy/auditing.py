@@ -1,26 +1,14 @@
 """Audits: does a mechanism leak more than it claims? Play the distinguishing game and count.
 
-Two neighbouring data sets, many releases from each: whoever guesses from a release which of the two it came from is
-right too often if the claim is false. True- and false-positive rates are bounded by Clopper and Pearson, and put to
-use in two ways:
-
-* *whatever the mechanism is*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are
-  in or out by coin flips of their own, so does the number of right guesses about the coins (Steinke, Nasr, Jagielski,
-  Privacy Auditing with One (1) Training Run, 2023).
-* *if the noise is known*, a claim is more than one ε and δ: it is the whole curve δ(ε) of the accountant, and every
-  point of it is put to the test. That sees much smaller leaks in far fewer trials (Nasr et al., Tight Auditing of
-  Differentially Private Machine Learning, 2023). How much noise of that kind there can be at most, if guesses are as
-  good as they are, gives an ε as well: it holds if the noise is of the kind claimed.
-
-Something refuted is proof of a leak, but for the stated chance of error. Nothing refuted is no proof of the claim: this
-attacker did not refute it, that is all.
+There are two neighbouring data sets, and many releases from each; :mod:`datassay.privacy.evidence` says what they
+prove. Something refuted is proof of a leak, but for the stated chance of error. Nothing refuted is no proof of the
+claim: this attacker did not refute it, that is all.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,23 +16,25 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Neighbours, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon, delta_curve, total_epsilon
+from datassay._version import __version__
+from datassay.privacy.accounting import NOISES, Cost, calibrate, check_delta, check_epsilon
+from datassay.privacy.evidence import Outputs, Trials, delta_of, evaluate, in_turns, most_true_positives
+from datassay.privacy.figures import draw_rates
 from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
-from datassay.results import Fact, as_facts
+from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Outputs = NDArray[np.float64]
 Mechanism = Callable[[object, int], object]
 RELEASES = ("private_tknn_shapley", "private_knn_shapley", "private_layered_shapley", "noisy_records")
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Result):
     """What an audit found.
 
     Attributes
@@ -66,6 +56,8 @@ class Audit:
         Rates of the best guesser by threshold, on releases it was not fitted to.
     """
 
+    COLUMNS: ClassVar = {"false_positive_rate": "false_positives", "true_positive_rate": "true_positives"}
+
     mechanism: str
     epsilon: float
     delta: float
@@ -73,12 +65,18 @@ class Audit:
     lower_bound: float
     noise_bound: float | None
     faults: tuple[str, ...]
-    bounds: dict[str, float]
+    bounds: Mapping[str, float]
     confidence: float
     trials: int
     false_positives: NDArray[np.float64]
     true_positives: NDArray[np.float64]
     costs: tuple[Cost, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def _who(self) -> str:
+        return "thresholds"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -113,242 +111,22 @@ class Audit:
             f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g}{noise} with confidence {self.confidence:.2%}"
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw how well the best guesser did, and what the claim allows at most; returns the axes."""
-        from datassay.results import new_axes
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw how well the best guesser did, and what the claim allows at most; returns the axes.
 
-        if ax is None:
-            ax = new_axes(5, 5)
-        ax.plot(self.false_positives, self.true_positives, color="#aa3377", label="best guesser")
+        With a ``label`` for the legend the guesser's rates are drawn alone, so that several audits can share the axes.
+        """
+        ax = axes_on(ax, 5, 5)
         rates = np.linspace(0, 1, 201)
         if self.costs:
-            deltas = _curve(self.costs)
-            allowed = np.array([_most_true_positives(rate, deltas) for rate in rates])
+            deltas = delta_of(self.costs)
+            allowed = np.array([most_true_positives(rate, deltas) for rate in rates])
         else:
             grow = math.exp(self.epsilon)
             allowed = np.minimum(grow * rates + self.delta, 1 - (1 - rates - self.delta).clip(0) / grow).clip(0, 1)
-        ax.plot(rates, allowed, color="black", label="most that the claim allows")
-        ax.plot([0, 1], [0, 1], color="grey", linestyle=":", label="guessing blindly")
-        ax.set_xlabel("false-positive rate")
-        ax.set_ylabel("true-positive rate")
+        draw_rates(ax, self.false_positives, self.true_positives, (rates, allowed), label)
         ax.set_title("The claim is refuted" if self.refuted else "The claim is not refuted", loc="left")
-        ax.legend(frameon=False, loc="lower right")
         return ax
-
-
-def _lower_rate(successes: int, trials: int, error: float) -> float:
-    """Clopper–Pearson: at most the true rate, but for a chance of ``error``."""
-    from scipy.special import betaincinv
-
-    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, error))
-
-
-def _upper_rate(successes: int, trials: int, error: float) -> float:
-    return 1.0 - _lower_rate(trials - successes, trials, error)
-
-
-_LOSSES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 100, 140)[1:]])
-
-
-def _curve(costs: Sequence[Cost]) -> NDArray[np.float64]:
-    return delta_curve(costs, _LOSSES, step=1e-3)
-
-
-def _most_true_positives(false_positives: float, deltas: NDArray[np.float64]) -> float:
-    """The best true-positive rate at this false-positive rate for a mechanism with δ(ε) at ``_LOSSES``."""
-    grow = np.exp(_LOSSES)
-    direct = deltas + grow * false_positives
-    other = 1 - (1 - deltas - false_positives) / grow
-    return float(min(1.0, direct.min(), other.min()))
-
-
-def _direct_bound(true: float, false: float, delta: float) -> float:
-    """ε ≥ log((TPR − δ)/FPR), or the same for the opposite guess."""
-    found = 0.0
-    for right, wrong in ((true, false), (1 - false, 1 - true)):
-        if right > delta:
-            found = max(found, math.log((right - delta) / wrong) if wrong > 0 else math.inf)
-    return found
-
-
-def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequence[Cost]) -> tuple[float, bool]:
-    """ε of the most noise of the kind claimed that allows all these (TPR, FPR); whether the noise claimed does."""
-    rates = [(true, false) for true, false in rates if true > false]
-    if not rates:
-        return 0.0, True
-
-    def scaled(factor: float) -> list[Cost]:
-        return [replace(cost, scale=cost.scale * factor) for cost in costs]
-
-    def allowed(factor: float) -> bool:
-        deltas = _curve(scaled(factor))
-        return all(true <= _most_true_positives(false, deltas) for true, false in rates)
-
-    claimed = allowed(1.0)
-    low, high = (1.0, 2.0) if claimed else (0.5, 1.0)
-    while claimed and high <= 64 and allowed(high):
-        low, high = high, 2 * high
-    while not claimed and low >= 1 / 64 and not allowed(low):
-        low, high = low / 2, low
-    if high > 64:
-        return 0.0, True
-    for _ in range(6):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if allowed(middle) else (low, middle)
-    return total_epsilon(scaled(high), delta), claimed
-
-
-@dataclass(frozen=True, eq=False)
-class _Trials:
-    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good.
-
-    Every third release, whichever it is from, is there to learn from; the others are counted.
-    """
-
-    outputs: Outputs
-    is_first: NDArray[np.bool_]
-    guesses: tuple[Outputs, ...] = ()
-    one_run: bool = False
-
-    def split(self) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:
-        """To learn from: of the first and of the second data set; to count: the same."""
-        learning = np.arange(len(self.outputs)) % 3 == 0
-        parts = [
-            (self.outputs[rows & self.is_first], self.outputs[rows & ~self.is_first]) for rows in (learning, ~learning)
-        ]
-        return parts[0], parts[1]
-
-
-def _in_turns(first: Outputs, second: Outputs, guesses: tuple[Outputs, ...] = ()) -> _Trials:
-    """As many releases from each data set, in turns."""
-    outputs = np.empty((2 * len(first), first.shape[1]))
-    outputs[::2], outputs[1::2] = first, second
-    return _Trials(outputs, np.arange(len(outputs)) % 2 == 0, guesses)
-
-
-def _features(outputs: Outputs) -> Outputs:
-    """What the learned guess is linear in: the outputs, their squares and products."""
-    d = outputs.shape[1]
-    if d > 12:
-        return outputs
-    left, right = np.triu_indices(d)
-    return np.hstack([outputs, outputs[:, left] * outputs[:, right]])
-
-
-def _learned_guess(first: Outputs, second: Outputs) -> Callable[[Outputs], Outputs]:
-    """A quadratic logistic regression fitted to these releases: whoever looks for leaks finds most of them so."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    seen = np.concatenate([first, second])
-    centre, width = seen.mean(axis=0), np.maximum(seen.std(axis=0), 1e-12)
-
-    def prepared(outputs: Outputs) -> Outputs:
-        return _features((outputs - centre) / width)
-
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200))
-    model.fit(prepared(seen), np.repeat([1, 0], [len(first), len(second)]))
-    return lambda outputs: np.asarray(model.decision_function(prepared(outputs)))
-
-
-def _best_threshold(first: Outputs, second: Outputs, error: float) -> float:
-    """The threshold that promises the most, judged by the shift of a Gaussian."""
-    from scipy.special import ndtri
-
-    both = np.sort(np.concatenate([first, second]))
-    candidates = np.unique(both[np.linspace(0, len(both) - 1, 200).astype(int)])
-    best, chosen = -math.inf, float(candidates[0])
-    for threshold in candidates:
-        true = _lower_rate(int((first > threshold).sum()), len(first), error)
-        false = _upper_rate(int((second > threshold).sum()), len(second), error)
-        shift = float(ndtri(max(true, 1e-12)) - ndtri(min(max(false, 1e-12), 1 - 1e-12)))
-        if shift > best:
-            best, chosen = shift, float(threshold)
-    return chosen
-
-
-def one_run_bound(correct: int, guesses: int, coins: int, delta: float, error: float) -> float:
-    """The least ε for which so many correct guesses about coins of one run are not too unlikely.
-
-    If a mechanism is (ε, δ)-differentially private, the number of correct guesses about which of ``coins`` records are
-    in its input is, but for δ, at most binomial with chance e^ε/(1 + e^ε) (Steinke et al. 2023, theorem 5.2).
-
-    >>> one_run_bound(50, 100, 100, 1e-5, 0.05)
-    0.0
-    >>> 2.5 < one_run_bound(100, 100, 100, 1e-6, 0.05) < 3.5  # 0.05 = (e^ε/(1+e^ε))^100
-    True
-    """
-    from scipy.stats import binom
-
-    def chance(epsilon: float) -> float:
-        q = 1 / (1 + math.exp(-epsilon))
-        below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, q))
-        alpha = float((below / np.arange(1, correct + 1)).max()) if correct else 0.0
-        return min(1.0, float(binom.sf(correct - 1, guesses, q)) + 2 * coins * delta * alpha)
-
-    if chance(0.0) > error:
-        return 0.0
-    low, high = 0.0, 1.0
-    while chance(high) <= error and high < 60:
-        low, high = high, 2 * high
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if chance(middle) <= error else (low, middle)
-    return low
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    bounds: dict[str, float]
-    noise_bound: float | None
-    noise_allowed: bool
-    false_positives: NDArray[np.float64]
-    true_positives: NDArray[np.float64]
-
-
-def _evaluate(games: dict[str, _Trials], delta: float, costs: Sequence[Cost], error: float) -> _Found:
-    """Bounds by game and way of looking, all of which hold but for a chance of ``error``; the best guesser's rates."""
-    looks = sum(len(trials.guesses) + 1 for trials in games.values())
-    runs = sum(trials.one_run for trials in games.values())
-    error /= looks + runs
-    bounds: dict[str, float] = {}
-    observed: list[tuple[float, float]] = []
-    best = 0.0
-    curve = np.array([[0.0, 0.0], [1.0, 1.0]])
-    for name, trials in games.items():
-        learning, counting = trials.split()
-        guessers = {"learned guess": _learned_guess(*learning)}
-        guessers |= {f"known guess {i + 1}": partial(_weighted, w) for i, w in enumerate(trials.guesses)}
-        for how, guess in guessers.items():
-            threshold = _best_threshold(guess(learning[0]), guess(learning[1]), error / 2)
-            ours, theirs = guess(counting[0]), guess(counting[1])
-            true = _lower_rate(int((ours > threshold).sum()), len(ours), error / 2)
-            false = _upper_rate(int((theirs > threshold).sum()), len(theirs), error / 2)
-            bounds[f"{name}, {how}"] = _direct_bound(true, false, delta)
-            observed.append((true, false))
-            if true - false >= best:
-                cuts = np.quantile(np.concatenate([ours, theirs]), np.linspace(1, 0, 201))
-                best, curve = true - false, np.array([[(s > c).mean() for s in (theirs, ours)] for c in cuts])
-            if trials.one_run and how == "known guess 1":
-                bounds[f"{name}, one run"] = _one_run(ours, theirs, delta, error)
-    if not costs:
-        return _Found(bounds, None, True, curve[:, 0], curve[:, 1])
-    noise_bound, allowed = _noise_bound(observed, delta, costs)
-    return _Found(bounds, noise_bound, allowed, curve[:, 0], curve[:, 1])
-
-
-def _weighted(weights: Outputs, outputs: Outputs) -> Outputs:
-    return np.asarray(outputs @ weights)
-
-
-def _one_run(ours: Outputs, theirs: Outputs, delta: float, error: float) -> float:
-    """The one-run bound from guesses about the clearest fifth of the coins; the others are passed over."""
-    scores = np.concatenate([ours, theirs])
-    is_in = np.repeat([True, False], [len(ours), len(theirs)])
-    low, high = np.quantile(scores, [0.1, 0.9])
-    sure = (scores > high) | (scores < low)
-    return one_run_bound(int(((scores > high) == is_in)[sure].sum()), int(sure.sum()), len(scores), delta, error)
 
 
 def audit(
@@ -417,7 +195,7 @@ def audit(
         outputs = [_outputs(mechanism(data, half), half) for data in (first, second)]
         if outputs[0].shape != outputs[1].shape:
             raise InputError(f"the two data sets led to releases of shapes {outputs[0].shape} and {outputs[1].shape}")
-        games = {"the pair given": _in_turns(outputs[0], outputs[1])}
+        games = {"the pair given": in_turns(outputs[0], outputs[1])}
         claimed: Sequence[Cost] = tuple(costs)
     else:
         name = mechanism
@@ -453,11 +231,11 @@ def audit(
                 np.asarray(add_noise(np.full(half, count), cost.noise, cost.scale), np.float64)[:, None]
                 for count in (1, 0)
             ]
-            games, claimed = {"one count": _in_turns(drawn[0], drawn[1], (np.ones(1),))}, [cost]
+            games, claimed = {"one count": in_turns(drawn[0], drawn[1], (np.ones(1),))}, [cost]
         if sampling < 1 and mechanism == "private_tknn_shapley":
             parts = 2
             checks += _sample_faults(sampling, release, (1 - confidence) / parts)
-    found = _evaluate(games, delta, claimed, (1 - confidence) / parts)
+    found = evaluate(games, delta, claimed, (1 - confidence) / parts)
     bound = max(found.bounds.values())
     if bound > epsilon:
         checks.append(f"ε is at least {bound:.4g}")
@@ -498,7 +276,7 @@ def _record_games(epsilon: float, trials: int | None) -> "_Games":
             record = np.where(moved, beyond, mechanism.low)
             copies = mechanism.release(mechanism.to_unit(np.tile(record, (half, 1))), n_jobs=-1)
             drawn.append((copies - mechanism.low) / mechanism.width)
-        games[name] = _in_turns(drawn[0], drawn[1], (np.asarray(moved, np.float64),))
+        games[name] = in_turns(drawn[0], drawn[1], (np.asarray(moved, np.float64),))
     return games, [Cost("laplace", d / epsilon, count=d, neighbours="replace")]
 
 
@@ -543,7 +321,7 @@ def _outputs(given: object, trials: int) -> Outputs:
     return outputs
 
 
-_Games = tuple[dict[str, _Trials], list[Cost]]
+_Games = tuple[dict[str, Trials], list[Cost]]
 
 
 def _histogram_games(
@@ -559,7 +337,7 @@ def _histogram_games(
     offsets = {"near both points": (0.75 * tau, 1.0), "near one of two": (0.0, 0.0)}
     wanted = (trials or 20_000) // len(offsets)
     rng = np.random.default_rng()
-    games: dict[str, _Trials] = {}
+    games: dict[str, Trials] = {}
     costs: list[Cost] = []
     for name, (offset, both) in offsets.items():
         views, coins = [], []
@@ -582,7 +360,7 @@ def _histogram_games(
         view, present = np.concatenate(views), np.concatenate(coins)
         other = -1.0 if neighbours == "replace" else 0.0
         guess = np.array([1.0, other, both, both * other])
-        games[name] = _Trials(view, present, (guess,), one_run=neighbours == "add-remove")
+        games[name] = Trials(view, present, (guess,), one_run=neighbours == "add-remove")
     return games, costs
 
 
@@ -601,7 +379,7 @@ def _paper_games(epsilon: float, delta: float, neighbours: Neighbours, sampling:
             views[is_in].append(released.statistics.counts[0])
             costs = list(released.costs)
     first, second = (np.array(views[is_in], np.float64) for is_in in (True, False))
-    return {"one neighbour more": _in_turns(first, second, (np.ones(3),))}, costs
+    return {"one neighbour more": in_turns(first, second, (np.ones(3),))}, costs
 
 
 def _knn_games(
@@ -625,12 +403,10 @@ def _knn_games(
             views[is_in].append(float(released.values[k - 1]))
             costs = list(released.costs)
     first, second = (np.array(views[is_in])[:, None] for is_in in (True, False))
-    return {"one value": _in_turns(first, second, (-np.ones(1),))}, costs
+    return {"one value": in_turns(first, second, (-np.ones(1),))}, costs
 
 
-def _layered_games(
-    epsilon: float, trials: int | None, error: float
-) -> tuple[dict[str, _Trials], list[Cost], list[str]]:
+def _layered_games(epsilon: float, trials: int | None, error: float) -> tuple[dict[str, Trials], list[Cost], list[str]]:
     """One record is for or against, among many that say nothing; each of those who join them is one trial.
 
     The promise is for every design: here it is a single large coalition that holds the record. What it can do to those
@@ -673,7 +449,7 @@ def _layered_games(
     needed = 2 * model.c * (1 / inside + 1 / (inside + 1)) / n / epsilon  # Mathematics §6, by hand
     if float(textbook.parameters["scale"] or 0.0) < needed * (1 - 1e-9):
         faults.append("the noise is made for a smaller sensitivity than the learner has")
-    return {"one record for or against": _in_turns(first, second, (np.ones(1),))}, costs, faults
+    return {"one record for or against": in_turns(first, second, (np.ones(1),))}, costs, faults
 
 
 def _design_faults() -> list[str]:

@@ -13,8 +13,9 @@ correlation to be expected is predicted, from public data, before anything is sp
 import json
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Bound, Constants, NoiseKind
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Inputs, prepare
 from datassay.neighbors import as_floats
@@ -29,8 +31,9 @@ from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.releases import PrivateValues, ask_ledger, check_ledger, check_public, fingerprint
-from datassay.results import Fact, Parameter, as_facts
+from datassay.privacy.releases import ask_ledger, check_ledger, check_public, fingerprint
+from datassay.privacy.values import PrivateValues
+from datassay.results import Fact, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 Floats = NDArray[np.float64]
@@ -80,7 +83,7 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LayeredPlan:
+class LayeredPlan(Result):
     """What a private layered release would be, before it is made: made of public things alone.
 
     Attributes
@@ -98,6 +101,8 @@ class LayeredPlan:
         What the prediction rests on, in words.
     """
 
+    COLUMNS: ClassVar = {"sensitivity": "sensitivity", "scale": "scale"}
+
     design: Design
     sensitivity: Floats
     scale: Floats
@@ -106,6 +111,12 @@ class LayeredPlan:
     constants: Constants
     correlation: float | None
     pilot: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def _who(self) -> str:
+        return "players"
 
     def __repr__(self) -> str:
         return f"LayeredPlan({self})"
@@ -402,7 +413,7 @@ def private_layered_shapley(
         seed, n_jobs, predict or at_least is not None,
     )  # fmt: skip
     _judge(plan, at_least)
-    told = _told(plan, model)
+    told = _settings(plan, model)
     # What the published noise is really worth goes to the ledger, whatever it is named after.
     proven = epsilon
     if noise == "paper" and plan.sensitivity.any():
@@ -442,7 +453,7 @@ def private_layered_shapley(
         certified=noise == "certified",
     )  # fmt: skip
     return PrivateValues(
-        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _told_after(plan), inputs.labels,
+        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _settings_after(plan), inputs.labels,
         tuple(notes), (cost,),
     )  # fmt: skip
 
@@ -467,7 +478,7 @@ def _judge(plan: LayeredPlan, at_least: float | None) -> None:
         warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=3)
 
 
-def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
+def _settings(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     design = plan.design
     return {
         "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
@@ -476,7 +487,7 @@ def _told(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     }  # fmt: skip
 
 
-def _told_after(plan: LayeredPlan) -> dict[str, Parameter]:
+def _settings_after(plan: LayeredPlan) -> dict[str, Parameter]:
     return {"scale": float(plan.scale.max()), "fits": plan.design.fits, "correlation_predicted": plan.correlation}
 
 

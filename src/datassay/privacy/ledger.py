@@ -72,7 +72,7 @@ class BudgetExceededError(UnavailableError):
 
 
 @dataclass(frozen=True)
-class Release:
+class LedgerLine:
     """One line of the ledger. ``released`` is None if the noise was paid for and never delivered.
 
     ``result`` is what was published; what only the operator or single owners may see is in ``secret``.
@@ -413,7 +413,7 @@ class Ledger:
         if done.rowcount != 1:
             raise InputError(f"the ledger has no unfinished release number {number}")
 
-    def find(self, dataset: str, request: str) -> Release | None:
+    def find(self, dataset: str, request: str) -> LedgerLine | None:
         """The completed release that answers this request, if there is one."""
         if not self._is_there():
             return None
@@ -425,18 +425,18 @@ class Ledger:
         """What stands for a data set's fingerprint: without the key, nobody can check a guess of the data by it."""
         return hmac.digest(self._key, dataset.encode(), "sha256").hex()
 
-    def releases(self) -> list[Release]:
+    def releases(self) -> list[LedgerLine]:
         """Every line, in the order of spending."""
         return self._lines()
 
-    def _lines(self, where: str = "", parameters: tuple[str, ...] = ()) -> list[Release]:
+    def _lines(self, where: str = "", parameters: tuple[str, ...] = ()) -> list[LedgerLine]:
         if not self._is_there():
             return []
         query = f"SELECT {', '.join(_COLUMNS)} FROM releases {where} ORDER BY number"
         with self._open() as connection:
             rows = connection.execute(query, parameters).fetchall()
         lines = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
-        return [Release(**{**line, "costs": tuple(Cost(**c) for c in json.loads(line["costs"]))}) for line in lines]
+        return [LedgerLine(**{**line, "costs": tuple(Cost(**c) for c in json.loads(line["costs"]))}) for line in lines]
 
     def _costs(self, connection: sqlite3.Connection) -> list[Cost]:
         rows = connection.execute("SELECT costs FROM releases ORDER BY number").fetchall()
@@ -495,7 +495,7 @@ def _keeps_accounts(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA user_version").fetchone()[0] >= 2)
 
 
-def _exported(line: Release, dataset: int) -> dict[str, object]:
+def _exported(line: LedgerLine, dataset: int) -> dict[str, object]:
     told = {name: value for name, value in vars(line).items() if name != "secret"}
     return {**told, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
 

@@ -86,6 +86,16 @@ class NoisyRecords:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoisyRecords) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.low.tobytes() + self.high.tobytes() + self.epsilon.tobytes())
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """The mechanism as plain values."""
+        return {name: array.tolist() for name, array in vars(self).items()}
+
     @property
     def width(self) -> Floats:
         """Δ_j, by how much a feature can move."""

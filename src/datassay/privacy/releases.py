@@ -12,12 +12,8 @@ encoded, which classes there are, the threshold. What a training record can do i
 import hashlib
 import json
 import math
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,236 +21,35 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Neighbours, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay._frozen import FrozenMapping
+from datassay._run import DEFAULT_MEMORY
 from datassay._tensors import as_array
-from datassay._version import __version__
-from datassay._work import Bar, Progress
+from datassay._work import Progress
 from datassay.data import Inputs
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
+    COSINE,
+    EUCLIDEAN,
     FullRanking,
     Ranked,
-    Run,
+    Schedule,
     Within,
     WithinThreshold,
-    accumulate,
     collect,
     make_space,
+    metric_of,
 )
+from datassay.neighbors import Neighbours as Opened
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience, Guarantee
-from datassay.privacy.ledger import Ledger
-from datassay.privacy.ledger import Release as Line
+from datassay.privacy.ledger import Ledger, LedgerLine
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.statistics import COLUMNS, COUNTED, NoisyCounts, worths
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    as_facts,
-    frozen,
-    make_frame,
-    new_axes,
-    save_columns,
-    value_of,
-    write_folder,
-)
+from datassay.privacy.statistics import COUNTED, COUNTS, NoisyCounts, worths
+from datassay.privacy.values import PrivateValues
+from datassay.results import Parameter
 from datassay.value import Game, Weights, make_game, shapley_total
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True, eq=False)
-class PrivateValues:
-    """Values that may be told, each to the owner of its record, and the guarantee under which they may.
-
-    Not a kind of :class:`datassay.Values`: code that expects the one cannot be handed the other by accident.
-
-    Attributes
-    ----------
-    values, ids, labels
-        One entry per record, for the operator's eyes: a value depends on its own record openly, so it is for that
-        record's owner and for nobody else.
-    guarantee
-        What is promised, and to whom.
-    statistics
-        The released noisy counts, which are public; None where every owner's value has noise of its own.
-    costs
-        What the release costs, for an accountant: kind and scale of noise, sensitivity, and how many times.
-    method, parameters, notes, version
-        How the values were obtained.
-    """
-
-    values: NDArray[np.float64]
-    ids: NDArray[np.generic]
-    method: str
-    guarantee: Guarantee
-    statistics: NoisyCounts | None
-    parameters: Mapping[str, Parameter]
-    labels: NDArray[np.generic] | None = None
-    notes: tuple[str, ...] = ()
-    costs: tuple[Cost, ...] = ()
-    version: str = __version__
-
-    def __post_init__(self) -> None:
-        for name in ("values", "ids", "labels"):
-            column = getattr(self, name)
-            if column is not None:
-                object.__setattr__(self, name, frozen(column))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        return f"PrivateValues({len(self)} records by {self.method}; {self.guarantee})"
-
-    def value_record(self, x: object, y: object) -> float:
-        """Value of a new record, from the released statistics alone: it costs nothing, however often.
-
-        ``x`` are its features, or a mapping from column to value if the values were made from a table.
-        """
-        if self.statistics is None:
-            raise InputError(
-                f"{self.method} releases no statistics: every owner's value has noise of its own, and a new record "
-                "needs a new release; private_tknn_shapley can answer new records for ever"
-            )
-        return self.statistics.value(x, y)
-
-    def of(self, id: object) -> float:
-        """The value of the record with this id."""
-        return value_of(id, self.ids, self.values)
-
-    def epsilon_for(self, recipients: int, delta: float | None = None) -> float:
-        """ε when so many recipients put what they were told together.
-
-        Where the guarantee allows for collusion it is the guarantee's own, for any number. Where every recipient has
-        noise of their own it composes: at ``delta``, by the accountant, or at the guarantee's δ if left out (recipients
-        times ε if that is 0).
-        """
-        recipients = _checks.integer("recipients", recipients, at_least=1)
-        if self.guarantee.audience != "owner, no collusion":
-            return self.guarantee.epsilon
-        simple = recipients * self.guarantee.epsilon if self.guarantee.delta == 0 else math.inf
-        if delta is None and self.guarantee.delta == 0:
-            return simple
-        at = self.guarantee.delta if delta is None else check_delta(delta)
-        return min(simple, total_epsilon([replace(cost, count=recipients * cost.count) for cost in self.costs], at))
-
-    def facts(self) -> dict[str, Fact]:
-        """The headline numbers, by name; for the operator, as the values are.
-
-        ``records``; ``epsilon``, ``delta``, ``neighbours``, ``sampling``, ``audience`` and ``certified`` of the
-        guarantee; ``median_value``, and ``low_value`` and ``high_value`` with nine in ten between them.
-        """
-        low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
-        told = self.guarantee
-        return as_facts(
-            {
-                "records": len(self), "epsilon": told.epsilon, "delta": told.delta, "neighbours": told.neighbours,
-                "sampling": told.sampling, "audience": told.audience, "certified": told.certified,
-                "median_value": middle, "low_value": low, "high_value": high,
-            }
-        )  # fmt: skip
-
-    def summary(self) -> str:
-        """What was released, under which guarantee, and how the values are spread, in words."""
-        low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
-        told = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
-        settings = ", ".join(f"{name}={value}" for name, value in told.items())
-        lines = [
-            f"{len(self):,} records valued privately by {self.method} ({settings}).",
-            f"Guarantee: {self.guarantee}.",
-            f"Values: median {middle:.3g}, nine in ten between {low:.3g} and {high:.3g}; noise included.",
-        ]
-        if self.guarantee.audience == "owner":
-            lines.append(
-                "Tell each owner their own value; the noisy counts may be published, the list of values may not."
-            )
-        else:
-            lines.append("Tell each owner their own value and no other: owners who share theirs weaken the guarantee.")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
-
-    def plot(self, ax: "Axes | None" = None, bins: int = 60) -> "Axes":
-        """Draw the distribution of private values (for the operator) on ``ax`` or a new figure; returns the axes."""
-        if ax is None:
-            ax = new_axes(7, 4)
-        ax.hist(self.values, bins=bins, color="#4477aa")
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_title(f"Private values of {len(self):,} records, ε = {self.guarantee.epsilon:.3g}", loc="left")
-        ax.set_xlabel(f"value by {self.method}, noise included")
-        ax.set_ylabel("records")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns = {"id": self.ids, "private_value": self.values, "label": self.labels}
-        return {name: column for name, column in columns.items() if column is not None}
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The values as a data frame: id, private_value and label."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the operator's file: values, guarantee, statistics, as Parquet or JSON, or the values alone as CSV."""
-        header = {
-            "kind": "private values",
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "guarantee": self.guarantee.to_dict(),
-            "costs": [cost.to_dict() for cost in self.costs],
-            "statistics": None if self.statistics is None else self.statistics.to_dict(),
-            "version": self.version,
-            "notes": list(self.notes),
-        }
-        return save_columns(path, header, self._columns())
-
-    def save_owners(self, folder: str | os.PathLike[str], progress: Progress = None) -> Path:
-        """Write one small JSON file for each owner into ``folder``: their id, their value, and the guarantee.
-
-        Nothing in it depends on anybody else's record but through the guarantee. The folder must be new or empty; it
-        appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
-        """
-        promise = {"method": self.method, "guarantee": self.guarantee.to_dict(), "version": self.version}
-
-        def write(temporary: Path) -> None:
-            with Bar(progress, len(self), "owners") as report:
-                for id, value in zip(self.ids.tolist(), self.values.tolist(), strict=True):
-                    # The id as text: whether ids are numbers depends on everybody's.
-                    told = json.dumps({"id": str(id), "private_value": value, **promise}, allow_nan=False, indent=1)
-                    with (temporary / _file_name(id)).open("x", encoding="utf-8") as file:
-                        file.write(told)
-                    report(1)
-
-        return write_folder(folder, write)
-
-
-def _file_name(id: object) -> str:
-    """A file name for an id: escaped where it must be, and cut (with a digest in place of the rest) where too long."""
-    name = quote(str(id), safe=" ,;=@()+").replace("~", "%7E")
-    name = name.replace(".", "%2E") if name.strip(".") == "" or name.startswith(".") else name
-    if len(name) > 200:
-        name = f"{name[:150]}~{hashlib.sha256(str(id).encode()).hexdigest()[:32]}"
-    return f"{name}.json"
-
-
-def load_private_values(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> PrivateValues:
-    """The private values that :meth:`PrivateValues.save` wrote."""
-    statistics = header["statistics"]
-    return PrivateValues(
-        values=columns["private_value"].astype(np.float64),
-        ids=columns["id"],
-        method=str(header["method"]),
-        guarantee=Guarantee(**header["guarantee"]),
-        statistics=None if statistics is None else NoisyCounts.from_dict(statistics),
-        parameters=header["parameters"],
-        labels=columns.get("label"),
-        notes=tuple(map(str, header["notes"])),
-        costs=tuple(Cost(**cost) for cost in header["costs"]),
-        version=str(header["version"]),
-    )
+    pass
 
 
 def fingerprint(*parts: object) -> str:
@@ -331,7 +126,7 @@ class Paid:
 
     ledger: Ledger | None
     number: int | None
-    earlier: Line | None
+    earlier: LedgerLine | None
 
     def complete(self, result: object, secret: str | None = None) -> None:
         """Keep what was released, if there is a ledger and it was not made before."""
@@ -345,32 +140,35 @@ def check_ledger(ledger: object) -> None:
         raise UsageError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
 
 
-def check_public(inputs: Inputs, notes: list[str]) -> NDArray[np.generic]:
+def check_public(inputs: Inputs, notes: list[str], shared: tuple[float, float] | None = None) -> NDArray[np.generic]:
     """Refuse a validation set that is part of the private data; the classes that only the private data have."""
-    check_apart(inputs, notes)
+    check_apart(inputs, notes, shared=shared)
     unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
     return np.asarray(inputs.classes[unseen])
 
 
-def check_apart(inputs: Inputs, notes: list[str], features_alone: bool = False) -> float:
+def check_apart(
+    inputs: Inputs, notes: list[str], features_alone: bool = False, shared: tuple[float, float] | None = None
+) -> float:
     """Refuse a validation set that is part of the private data; the share of validation records that are in both.
 
-    With ``features_alone``, where features are what is private, a record is the same whatever its label.
+    With ``features_alone``, where features are what is private, a record is the same whatever its label. ``shared`` is
+    what :func:`_shared_records` found, if it was asked before.
     """
-    shared, usual = _shared_records(inputs, features_alone)
+    share, usual = shared or _shared_records(inputs, features_alone)
     but = ", whatever their labels" if features_alone else ""
-    if shared >= 0.5 and usual < 0.5:
-        most = "every validation record is" if shared == 1 else f"{shared:.1%} of the validation records are"
+    if share >= 0.5 and usual < 0.5:
+        most = "every validation record is" if share == 1 else f"{share:.1%} of the validation records are"
         raise InputError(
             f"{most} also in the training data{but}; the validation set is public and must be no part of the private "
             "data"
         )
-    if shared > 0:
+    if share > 0:
         notes.append(
-            f"{shared:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
+            f"{share:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
             "to be public"
         )
-    return shared
+    return share
 
 
 def _set_up(
@@ -389,23 +187,24 @@ def _set_up(
     sampling: float,
     ledger: Ledger | None,
     ids: object | None,
-    run: Run,
+    run: Schedule,
 ) -> _Setting:
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     _checks.choice("neighbours", neighbours, get_args(Neighbours))
     sampling = _checks.number("sampling", sampling, above=0, at_most=1)
-    if X_val is None:
+    if (X.inputs.points_val if isinstance(X, Opened) else X_val) is None:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
-    if metric == "precomputed":
+    if metric_of(X, metric) == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
     check_ledger(ledger)
     game = make_game(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
-        memory=run.memory, progress=run.progress, fitted_on="validation",
+        memory=run.memory, progress=run.progress, fitted_on="validation", in_memory=True,
     )  # fmt: skip
     inputs = game.inputs
     notes = list(inputs.notes)
-    only_private = check_public(inputs, notes)
+    shared = game.near.once("shared records", lambda: _shared_records(inputs, features_alone=False))
+    only_private = check_public(inputs, notes, shared)
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
@@ -424,7 +223,7 @@ def private_tknn_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     tau: float = -0.5,
-    metric: str = "cosine",
+    metric: str = COSINE,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
@@ -484,15 +283,16 @@ def private_tknn_shapley(
     >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
     tau = _checks.number("tau", tau)
-    if metric == "cosine" and not -1 <= tau <= 1:
+    by = metric_of(X, metric)
+    if by == "cosine" and not -1 <= tau <= 1:
         raise UsageError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
-    if metric in ("euclidean", "manhattan") and tau < 0:
+    if by in ("euclidean", "manhattan") and tau < 0:
         raise UsageError(f"tau={tau:g} is below 0, and no distance is")
-    _checks.choice("release", release, tuple(COLUMNS))
+    _checks.choice("release", release, tuple(COUNTS))
     _checks.boolean("geometry", geometry)
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
     )  # fmt: skip
     game, inputs = setting.game, setting.game.inputs
     m = game.space.n_validation
@@ -501,12 +301,12 @@ def private_tknn_shapley(
             'release="paper" counts all records at every validation point and is published for add-remove neighbours; '
             "use the histogram for replaced records and for geometry"
         )
-    reached = _near_validation_points(setting.points, tau, metric, game.run) if geometry else m
+    reached = _near_validation_points(setting.points, tau, by, game.run) if geometry else m
     cost = _threshold_cost(release, setting, max(1, reached))
     if geometry and reached == m:
         setting.notes.append("geometry changes nothing here: a record can be near all validation points")
     told: dict[str, Parameter] = {
-        "tau": tau, "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
+        "tau": tau, "metric": by, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
         "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
         "n_validation": m, "n_classes": setting.n_classes,
     }  # fmt: skip
@@ -514,7 +314,7 @@ def private_tknn_shapley(
     if reached < m:
         what += f"; a record can be near at most {reached} of the points"
     paid = setting.ask("private_tknn_shapley", told, cost, what, "owner")
-    columns = len(COLUMNS[release])
+    columns = len(COUNTS[release])
     if paid.earlier is None:
         key = samples.new_key()
         noise = np.rint(add_noise(np.zeros((m, columns), np.int64), cost.noise, cost.scale)).astype(np.int64)
@@ -537,9 +337,9 @@ def private_tknn_shapley(
         inputs.labels_val,
         game.weights,
         tau,
-        metric,
+        by,
         setting.n_classes,
-        COLUMNS[release],
+        COUNTS[release],
         inputs.encoder,
     )
     return PrivateValues(
@@ -578,7 +378,7 @@ def _threshold_cost(release: ReleaseKind, setting: _Setting, points: int) -> Cos
     )
 
 
-def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Run) -> int:
+def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Schedule) -> int:
     """The most validation points that one record can be near, wherever it is: max_t #{t' : d(t, t') ≤ 2τ}.
 
     A little is added to both distances for what rounding may do to them.
@@ -597,9 +397,9 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
     return int(seen.max())
 
 
-def _here(run: Run, progress: Progress) -> Run:
+def _here(run: Schedule, progress: Progress) -> Schedule:
     """The same run, by threads of this process: noise and the coins of samples are secret, and stay in it."""
-    return Run(run.n_jobs, run.memory, progress, here=True)
+    return Schedule(run.n_jobs, run.memory, progress, here=True)
 
 
 def _evaluate(
@@ -626,18 +426,18 @@ def _evaluate(
             members = samples.members(key, (rows.start + at,), n, sampling)
             if noise is not None:
                 kernels.count_members(block.inside[row], codes, targets[row], members, counts[row])
-                released[rows.start + at] = _told(counts[row], released.shape[1])[0] + noise[rows.start + at]
+                released[rows.start + at] = _released(counts[row], released.shape[1])[0] + noise[rows.start + at]
             joining, counted = worths(released[rows][row], game.weights[rows][row], n_classes)
             kernels.add_members(block.inside[row], codes, targets[row], members, counted - joining, total)
         if noise is not None and sampling == 1:
-            released[rows] = _told(counts, released.shape[1]) + noise[rows]
+            released[rows] = _released(counts, released.shape[1]) + noise[rows]
         joining, counted = worths(released[rows], game.weights[rows], n_classes)
         kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
 
-    return game.mean(accumulate(game.space, WithinThreshold(tau), add, _here(game.run, game.run.progress)))
+    return game.mean(game.near.accumulate(WithinThreshold(tau), add, _here(game.run, game.run.progress)))
 
 
-def _told(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+def _released(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     """What is released of (records, neighbours, matching): all three, or matching and others."""
     return counts if columns == 3 else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
 
@@ -648,7 +448,7 @@ def private_knn_shapley(
     X_val: object | None = None,
     y_val: object | None = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: str = EUCLIDEAN,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
@@ -688,7 +488,7 @@ def private_knn_shapley(
     k = _checks.integer("k", k, at_least=1)
     setting = _set_up(
         X, y, X_val, y_val, metric=metric, weights=weights, needs_classes=False, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Run(n_jobs, memory, progress),
+        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
     )  # fmt: skip
     game, m = setting.game, setting.game.space.n_validation
     sampled = setting.sampling < 1
@@ -701,8 +501,9 @@ def private_knn_shapley(
     share = float(np.sqrt((game.weights**2).sum()) / game.weights.sum()) if sampled else 1.0
     scale = cost.scale * share
     told: dict[str, Parameter] = {
-        "k": k, "utility": "fraction", "metric": metric, "epsilon": setting.epsilon, "delta": setting.delta,
-        "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale, "n_validation": m,
+        "k": k, "utility": "fraction", "metric": setting.game.near.metric, "epsilon": setting.epsilon,
+        "delta": setting.delta, "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale,
+        "n_validation": m,
     }  # fmt: skip
     what = f"one k-NN Shapley value an owner, Gaussian noise of deviation {scale:.4g} on each"
     paid = setting.ask("private_knn_shapley", told, cost, what, "owner, no collusion")
@@ -752,7 +553,7 @@ def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
                     )  # fmt: skip
                     wanted *= 2
 
-    return accumulate(game.space, FullRanking(), add, _here(game.run, game.run.progress))
+    return game.near.accumulate(FullRanking(), add, _here(game.run, game.run.progress))
 
 
 def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -1,10 +1,8 @@
 """What a private release publishes, and how any record is valued from it, old or new, for ever."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +11,10 @@ from datassay import _checks
 from datassay._choices import ReleaseKind
 from datassay._errors import InputError
 from datassay.data import Encoder, as_labels
-from datassay.neighbors import NeighbourGraph, Run, Within, WithinThreshold, accumulate, make_space
-from datassay.results import Fact, as_facts, save_columns
+from datassay.neighbors import NeighbourGraph, Schedule, Within, WithinThreshold, accumulate, make_space
+from datassay.results import Columns, Fact, Result, as_facts
 
-COLUMNS: Mapping[ReleaseKind, tuple[str, ...]] = {
+COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
     "paper": ("records", "neighbours", "matching"),
 }
@@ -27,7 +25,7 @@ COUNTED: Mapping[ReleaseKind, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyCounts:
+class NoisyCounts(Result):
     """What was released: for each (public) validation point, noisy numbers of matching and other neighbours.
 
     They are public, and enough to value any record.
@@ -41,6 +39,8 @@ class NoisyCounts:
         number of classes, and how a table's columns became numbers (None if features were given as numbers).
     """
 
+    COLUMNS: ClassVar = {"label": "labels", "weight": "weights", "*": "counts"}
+
     counts: NDArray[np.int64]
     points: NDArray[np.float32] | NDArray[np.float64]
     labels: NDArray[np.generic]
@@ -48,8 +48,21 @@ class NoisyCounts:
     tau: float
     metric: str
     n_classes: int
-    columns: tuple[str, ...] = COLUMNS["histogram"]
+    columns: tuple[str, ...] = COUNTS["histogram"]
     encoder: Encoder | None = None
+
+    def __repr__(self) -> str:
+        return f"NoisyCounts({', '.join(self.columns)} of {len(self):,} validation points, tau={self.tau:g})"
+
+    def _who(self) -> str:
+        return "validation points"
+
+    def _header(self) -> dict[str, object]:
+        return {"kind": self._kind(), "statistics": self.to_dict()}
+
+    @classmethod
+    def _load(cls, header: Mapping[str, Any], columns: Columns) -> "NoisyCounts":
+        return cls.from_dict(header["statistics"])
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: validation ``points``, ``classes``, ``tau``, and ``total.COLUMN`` of noisy counts."""
@@ -97,7 +110,7 @@ class NoisyCounts:
             targets = codes[len(labels) :][block.rows]
             kernels.add_worths(block.inside, codes[: len(labels)], targets, worth[block.rows], total)
 
-        total = accumulate(space, WithinThreshold(self.tau), add, Run(1, here=True))
+        total = accumulate(space, WithinThreshold(self.tau), add, Schedule(1, here=True))
         return np.asarray(total / self.weights.sum())
 
     def to_dict(self) -> dict[str, object]:
@@ -108,12 +121,6 @@ class NoisyCounts:
             "n_classes": self.n_classes, "columns": list(self.columns),
             "encoder": None if self.encoder is None else self.encoder.to_dict(),
         }  # fmt: skip
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write what was published to a .json or .parquet file; :func:`datassay.load_result` reads it."""
-        header = {"kind": "noisy counts", "statistics": self.to_dict()}
-        columns: dict[str, NDArray[np.generic]] = {"label": self.labels, "weight": self.weights}
-        return save_columns(path, header, columns | dict(zip(self.columns, self.counts.T, strict=True)))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "NoisyCounts":
@@ -157,8 +164,3 @@ def worths(
             found[own, :, match] = (match - 1 / n_classes) / c + (match - p / np.maximum(c - 1, 1)) * spread
     found *= weights[:, None]
     return found[0], found[1]
-
-
-def load_noisy_counts(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> NoisyCounts:
-    """The release that :meth:`NoisyCounts.save` wrote."""
-    return NoisyCounts.from_dict(header["statistics"])

@@ -1,21 +1,5 @@
 """Release: what to publish; strategies that keep the format, and what each costs and saves."""
 
-from datassay.release.comparison import Comparison, compare_releases, make_release, pareto_front
-from datassay.release.strategies import Release, Synthesizer, keep, mondrian, remove, synthesize
-from datassay.release.utility import Utility, fidelity, predictive_utility
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Comparison",
-    "Release",
-    "Synthesizer",
-    "Utility",
-    "compare_releases",
-    "fidelity",
-    "keep",
-    "make_release",
-    "mondrian",
-    "pareto_front",
-    "predictive_utility",
-    "remove",
-    "synthesize",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,10 +1,8 @@
 """Which version of a table may leave, and what does it cost? Strategies side by side: risk, fidelity, utility."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +12,12 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Table, as_table, missing_column
-from datassay.identity import Risk, Scenarios, reidentification_risk
+from datassay.identity import People, Risk, Scenarios, reidentification_risk
 from datassay.release import strategies as ways
+from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    as_facts,
-    check_axes,
-    freeze,
-    make_frame,
-    new_axes,
-    save_columns,
-)
+from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value import balance_weights, knn_shapley, waka
 
 if TYPE_CHECKING:
@@ -50,7 +39,7 @@ def pareto_front(safe: Floats, useful: Floats) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """Strategies side by side; made by :func:`datassay.compare_releases`.
 
     Attributes
@@ -65,7 +54,17 @@ class Comparison:
         The risk of each person under each strategy (strategies × people), and the people.
     worth
         The k-NN Shapley value of each person in each release (NaN where they are not in it), if asked for.
+    parameters, seed, notes, version
+        How they were compared.
+
+    Its data frames have a row for each strategy: its name, the numbers above, and ``pareto_mcc`` and
+    ``pareto_fidelity`` (see :meth:`pareto`).
     """
+
+    COLUMNS: ClassVar = {
+        "strategy": "ids", "risk": "values", "linkability": "linkability", "gain": "gain", "fidelity": "fidelity",
+        "mcc": "mcc", "f1": "f1", "loss": "loss",
+    }  # fmt: skip
 
     ids: NDArray[np.str_]
     values: Floats
@@ -83,16 +82,11 @@ class Comparison:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(
-            self, "ids", "values", "linkability", "gain", "fidelity", "mcc", "f1", "loss", "risks", "people", "worth"
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.ids.tolist())})"
+
+    def _who(self) -> str:
+        return "strategies"
 
     def of(self, strategy: str) -> dict[str, float]:
         """The numbers of one strategy."""
@@ -102,10 +96,10 @@ class Comparison:
         return {name: float(column[found[0]]) for name, column in self._numbers().items()}
 
     def _numbers(self) -> dict[str, Floats]:
-        return {
-            "risk": self.values, "linkability": self.linkability, "gain": self.gain, "fidelity": self.fidelity,
-            "mcc": self.mcc, "f1": self.f1, "loss": self.loss,
-        }  # fmt: skip
+        return {column: getattr(self, name) for column, name in self.COLUMNS.items() if column != "strategy"}
+
+    def _columns(self) -> Columns:
+        return super()._columns() | {f"pareto_{utility}": self.pareto(utility) for utility in ("mcc", "fidelity")}
 
     def pareto(self, utility: str = "mcc") -> NDArray[np.bool_]:
         """The strategies that no other beats: none is as good in risk and ``utility``, and better in one.
@@ -157,8 +151,8 @@ class Comparison:
         ``fidelity``, ``mcc``, ``f1``, ``loss``, ``pareto_mcc`` and ``pareto_fidelity`` in the same way (the last two
         say that no other strategy has both less risk and more of that utility).
         """
-        columns: dict[str, NDArray[np.generic]] = {**self._numbers()}
-        columns |= {f"pareto_{utility}": self.pareto(utility) for utility in ("mcc", "fidelity")}
+        columns = self._columns()
+        del columns["strategy"]
         found: dict[str, object] = {
             "people": len(self.people), "strategies": len(self), "lowest_risk": self.values.min(),
         }  # fmt: skip
@@ -179,107 +173,28 @@ class Comparison:
         lines.append(
             "Best trade-off: no other strategy is as good in risk and that utility, and better in one of them."
         )
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, utility: str = "mcc") -> "Axes":
-        """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes."""
-        if ax is None:
-            ax = new_axes(7, 5)
-        check_axes(ax)
+    def plot(self, ax: "Axes | None" = None, utility: str = "mcc", *, label: str | None = None) -> "Axes":
+        """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes.
+
+        ``label`` names these strategies in the legend, so that several comparisons can share the axes.
+        """
         front = self.pareto(utility)
         useful, safe = self._numbers()[utility], 1 - self.values
-        order = np.flatnonzero(front)[np.argsort(useful[front])]
-        ax.plot(useful[order], safe[order], color="#ee7733", zorder=1, label="Pareto front")
-        ax.scatter(useful, safe, color=["#ee7733" if mark else "#4477aa" for mark in front], zorder=2)
-        for i, name in enumerate(self.ids.tolist()):
-            ax.annotate(name, (useful[i], safe[i]), textcoords="offset points", xytext=(5, 4), fontsize=8)
+        ax = draw_trade_off(axes_on(ax, 7, 5), useful, safe, front, self.ids.tolist(), label)
         ax.set_xlabel({"mcc": "Matthews' correlation", "f1": "F1", "fidelity": "fidelity"}[utility])
-        ax.set_ylabel("safety: 1 − mean re-identification risk")
-        ax.set_title("What safety costs", loc="left")
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
 
     def plot_risks(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the distribution of people's risk under each strategy as boxes; returns the axes."""
-        if ax is None:
-            ax = new_axes(7, 0.4 * len(self) + 1.2)
-        check_axes(ax)
-        ax.boxplot(self.risks[::-1].T, orientation="horizontal", tick_labels=self.ids[::-1].tolist(), showfliers=False)
-        ax.set_xlabel("re-identification risk of each person")
-        ax.set_title(f"Risk of {len(self.people):,} people", loc="left")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+        return draw_risks(axes_on(ax, 7, 0.4 * len(self) + 1.2), self.risks, self.ids.tolist())
 
     def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how each strategy changes people's risk, by fifths of their value; returns the axes."""
         if self.worth is None:
             raise UsageError("values were not asked for: compare_releases(…, individuals=True)")
-        if ax is None:
-            ax = new_axes(7, 4.5)
-        check_axes(ax)
-        first = self.worth[0]
-        fifth = np.searchsorted(np.nanquantile(first, [0.2, 0.4, 0.6, 0.8]), first)
-        for i, name in enumerate(self.ids.tolist()):
-            change = self.risks[i] - self.risks[0]
-            means = [float(change[fifth == f].mean()) if (fifth == f).any() else np.nan for f in range(5)]
-            ax.plot(range(5), means, "o-", label=name)
-        ax.set_xticks(range(5), ["least", "", "middle", "", "most"])
-        ax.set_xlabel("people by their value in the first strategy, in fifths")
-        ax.set_ylabel("change of risk")
-        ax.set_title("Who gains safety", loc="left")
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a strategy."""
-        return make_frame(self._columns(), kind)
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "strategy": self.ids,
-            **self._numbers(),
-            "pareto_mcc": self.pareto("mcc"),
-            "pareto_fidelity": self.pareto("fidelity"),
-        }
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "comparison",
-            "people": self.people.tolist(),
-            "risks": self.risks.tolist(),
-            "worth": None
-            if self.worth is None
-            else [[None if v != v else v for v in row] for row in self.worth.tolist()],
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def load_comparison(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Comparison:
-    """The result that :meth:`Comparison.save` wrote."""
-    numbers = {
-        name: columns[name].astype(np.float64)
-        for name in ("linkability", "gain", "fidelity", "mcc", "f1", "loss")
-    }  # fmt: skip
-    worth = header["worth"]
-    return Comparison(
-        ids=columns["strategy"].astype(np.str_),
-        values=columns["risk"].astype(np.float64),
-        **numbers,
-        risks=np.array(header["risks"], np.float64),
-        people=np.array(header["people"]),
-        worth=None if worth is None else np.array(worth, np.float64),
-        parameters=header["parameters"],
-        seed=header["seed"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
+        return draw_changes(axes_on(ax, 7, 4.5), self.worth[0], self.risks - self.risks[0], self.ids.tolist())
 
 
 def _valued_by(validation: Table | None, k: int, balance: float) -> dict[str, Any]:
@@ -350,7 +265,7 @@ def compare_releases(
     validation: object = None,
     k: int = 5,
     balance: float = 1.0,
-    people: object = 1000,
+    people: People | None = 1000,
     individuals: bool = False,
     columns: Sequence[str] | None = None,
     seed: int = 0,

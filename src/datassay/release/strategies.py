@@ -17,14 +17,17 @@ from datassay._errors import InputError, MissingDependencyError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Column, Table, as_table, missing_column, read_table
-from datassay.results import Fact, FrameKind, Parameter, Values, as_facts, save_columns
+from datassay.results import Columns, Fact, Framed, Parameter, Values, as_facts, save_columns
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Framed):
     """A table to be released, and how it was made.
+
+    It is data rather than a result: what :meth:`save` writes is to be handed out, without whose record is whose, and
+    is read as any other table.
 
     Attributes
     ----------
@@ -60,9 +63,11 @@ class Release:
         """The headline numbers: ``records`` released, the ``strategy``, and whether they are ``synthetic``."""
         return as_facts({"records": len(self), "strategy": self.strategy, "synthetic": self.synthetic})
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """The released table as a data frame."""
-        return self.table.to_frame(kind)
+    def _columns(self) -> Columns:
+        return self.table._columns()
+
+    def _top(self, most: int) -> tuple[Columns, int]:
+        return self.table._top(most)
 
     def save(self, path: str | os.PathLike[str], *, ids: bool = False) -> Path:
         """Write what may leave to .parquet, .csv or .json: without ids and columns that are only carried along.
@@ -409,7 +414,7 @@ def _by_model(
 ) -> tuple[dict[str, Column], str]:
     """Let a model imitate the table as a pandas frame, and read what it makes like the table."""
     chosen = replace(table, columns={name: table.columns[name] for name in names}, carried=(), id=None)
-    frame = chosen.to_frame("pandas").drop(columns=[chosen.id_column])  # type: ignore[attr-defined]
+    frame = chosen.to_frame("pandas").drop(columns=[chosen.id_column])
     if isinstance(method, str):
         try:
             import ctgan

@@ -4,32 +4,25 @@ The room is called as it is: ``da.report("people.csv", label="income").save("rep
 """
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
+from typing import Any
 
-from datassay.report.content import Card, Figure, Grid, Number, Paragraph, Section
-from datassay.report.making import report
-from datassay.report.methods import METHODS, Method
-from datassay.report.result import Report, check_page
+from lazy_loader import attach_stub
 
-__all__ = [
-    "METHODS",
-    "Card",
-    "Figure",
-    "Grid",
-    "Method",
-    "Number",
-    "Paragraph",
-    "Report",
-    "Section",
-    "check_page",
-    "report",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
 
 class _Room(ModuleType):
     """A module that can be called: ``da.report`` is the room and its one function, however it was imported."""
 
-    __call__ = staticmethod(report)
+    @property
+    def __call__(self) -> Any:
+        return self.report
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.report)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -89,37 +89,40 @@ class Section:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     left_out: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The section as JSON holds it."""
+        return {one.name: _to_plain(getattr(self, one.name)) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> "Section":
+        """The section that :meth:`to_dict` wrote."""
+        inside = {name: _from_plain(one) for name, one in given.items()}
+        return cls(**inside | {"cards": tuple(Card(**card) for card in inside["cards"])})
+
 
 _KINDS: dict[str, type] = {"figure": Figure, "grid": Grid, "number": Number, "paragraph": Paragraph}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def to_plain(thing: object) -> Any:
-    """Sections as JSON can hold them; :func:`from_plain` reads them back."""
-    if isinstance(thing, Section | Card):
-        return {one.name: to_plain(getattr(thing, one.name)) for one in fields(thing)}
+def _to_plain(thing: object) -> Any:
+    """What sections are made of as JSON can hold it; :func:`_from_plain` reads it back."""
+    if isinstance(thing, Card):
+        return {one.name: _to_plain(getattr(thing, one.name)) for one in fields(thing)}
     if type(thing) in _NAMES:
-        inside = {one.name: to_plain(getattr(thing, one.name)) for one in fields(thing)}  # type: ignore[arg-type]
+        inside = {one.name: _to_plain(getattr(thing, one.name)) for one in fields(thing)}  # type: ignore[arg-type]
         return {"kind": _NAMES[type(thing)], **inside}
     if isinstance(thing, tuple):
-        return [to_plain(one) for one in thing]
+        return [_to_plain(one) for one in thing]
     if isinstance(thing, Mapping):
-        return {name: to_plain(one) for name, one in thing.items()}
+        return {name: _to_plain(one) for name, one in thing.items()}
     return thing
 
 
-def from_plain(thing: Any) -> Any:
-    """What :func:`to_plain` was given."""
+def _from_plain(thing: Any) -> Any:
+    """What :func:`_to_plain` was given."""
     if isinstance(thing, list):
-        return tuple(from_plain(one) for one in thing)
+        return tuple(_from_plain(one) for one in thing)
     if isinstance(thing, dict):
-        inside = {name: from_plain(one) for name, one in thing.items() if name != "kind"}
+        inside = {name: _from_plain(one) for name, one in thing.items() if name != "kind"}
         return _KINDS[thing["kind"]](**inside) if "kind" in thing else inside
     return thing
-
-
-def section_from_plain(given: Mapping[str, Any]) -> Section:
-    """A section as :func:`to_plain` wrote it."""
-    inside = {name: from_plain(one) for name, one in given.items()}
-    inside["cards"] = tuple(Card(**card) for card in inside["cards"])
-    return Section(**inside)

@@ -28,6 +28,7 @@ from datassay.identity import (
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, in_commas, named, percent
+from datassay.results import BLUE, SILVER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -277,8 +278,8 @@ def _bits_figure(bits: _Bits, tops: list[str], most: float) -> Figure:
 
     def draw(axes: "Axes") -> None:
         at = np.arange(len(shown))
-        axes.barh(at + 0.2, means.values[shown], 0.38, color="#4477aa", label="with the others")
-        axes.barh(at - 0.2, means.entropies[shown], 0.38, color="#bbbbbb", label="alone")
+        axes.barh(at + 0.2, means.values[shown], 0.38, color=BLUE, label="with the others")
+        axes.barh(at - 0.2, means.entropies[shown], 0.38, color=SILVER, label="alone")
         axes.set_yticks(at, [_short(str(means.ids[j])) for j in shown])
         axes.set_xlabel("bits")
         axes.legend(frameon=False)
@@ -407,7 +408,7 @@ def _given_away_figure(what: RiskShapley) -> Figure:
     names = list(means)[:SHOWN][::-1]
 
     def draw(axes: "Axes") -> None:
-        axes.barh([_short(name) for name in names], [means[name] for name in names], color="#4477aa")
+        axes.barh([_short(name) for name in names], [means[name] for name in names], color=BLUE)
         axes.set_xlabel("re-identification Shapley value")
 
     return Figure(

@@ -21,9 +21,10 @@ from datassay._errors import InputError
 from datassay._work import Progress
 from datassay.data import Table
 from datassay.identity import measured_bins
+from datassay.neighbors import Neighbours
 from datassay.report.content import Grid, Kind
 from datassay.results import Values
-from datassay.value import balance_weights, knn_shapley
+from datassay.value import balance_weights, knn_shapley, rank_chances
 
 # Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
 # search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
@@ -56,6 +57,7 @@ class Job:
     n_jobs: int | None
     memory: int
     stages: "Stages"
+    wanted: Sequence[str] = ()  # sections
     values: Values | None = None
     records: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     aside: tuple[str, ...] = ()  # columns taken for numbers of rows
@@ -122,9 +124,16 @@ class Job:
             weights = None if self.balance is None else balance_weights(judges.labels, self.balance)
             self.check_classes()
             self.values = knn_shapley(
-                self.sample, X_val=self.validation, k=self.k, weights=weights, progress=show, **self.run
-            )
+                self.near if self.validation is None else Neighbours(self.sample, self.validation, memory=0),
+                k=self.k, weights=weights, progress=show, **self.run,
+            )  # fmt: skip
         return self.values
+
+    @cached_property
+    def near(self) -> Neighbours:
+        """The records of the sample as each other's neighbours: values, votes, exposure and attack look at the same."""
+        exposed = len(rank_chances(self.k, len(self.sample), None)[0]) if "leaks" in self.wanted else 0
+        return Neighbours(self.sample).keep(max(2 * self.k, exposed), self.memory)
 
     def check_classes(self) -> None:
         """Refuse labels that are all the same, here and among the records to value by."""

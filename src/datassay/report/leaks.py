@@ -20,9 +20,9 @@ def leaks(job: Job) -> Section:
     values = job.valued()
     table, n = job.sample, len(job.sample)
     k = min(job.k, max(1, n // 2))
-    exposure = self_waka(table, k=k, progress=job.stages.part("exposure", 0.8), **job.run)
+    exposure = self_waka(job.near, k=k, progress=job.stages.part("exposure", 0.8), **job.run)
     attack = membership_attack(
-        table, method="t-waka", k=k, games=16 if job.quick else 48, seed=job.seed,
+        job.near, method="t-waka", k=k, games=16 if job.quick else 48, seed=job.seed,
         progress=job.stages.part("exposure", 0.2), **job.run,
     )  # fmt: skip
     joined = value_and_exposure(values, exposure)

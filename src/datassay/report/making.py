@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import DEFAULT_MEMORY
 from datassay._work import Progress, thread_count
 from datassay.data import Column, Table, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
-from datassay.neighbors import DEFAULT_MEMORY
 from datassay.report.content import Section
 from datassay.report.found import found
 from datassay.report.job import LOOK, PAIR, Job, Stages, count
@@ -170,7 +170,7 @@ def report(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
             truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, balance, show_rows,
             quick, seed, None if n_jobs is None else thread_count(n_jobs), memory, stages, aside=numbering,
-            categorical=tuple(categorical),
+            categorical=tuple(categorical), wanted=wanted,
         )  # fmt: skip
         job.records["id"] = whole.ids
         if whole.label is not None:
@@ -179,6 +179,8 @@ def report(
         passed: tuple[str, ...] = ()
         for name in wanted:
             made.append(_answer(name, job, given=sections is not None))
+            if name == "leaks":  # nobody looks at these neighbours again
+                vars(job).pop("near", None)
             passed = (*passed, *STAGES[name])
             stages.finish(STAGES[name][-1], passed)
     return Report(whole.name, tuple(made), job.records, _told(job, wanted), _notes(job), seed)

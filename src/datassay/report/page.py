@@ -4,6 +4,7 @@ Everything from the data is escaped by the template; drawings are the only marku
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -12,11 +13,10 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay.report.content import Block, Figure, Grid, Number, Section, Text
 from datassay.report.methods import METHODS, Method
+from datassay.results import Parameter
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-    from datassay.report.result import Report
 
 
 def _shown(thing: object) -> object:
@@ -80,14 +80,20 @@ def drawing(svg: str, number: int = 0) -> str:
     return re.sub(r"<[^<>]*>", lambda tag: re.sub(r'\sid="|\shref="#|\sxlink:href="#|url\(#', own, tag[0]), svg)
 
 
-def render(report: "Report") -> str:
+def render(
+    name: str, sections: tuple[Section, ...], parameters: Mapping[str, Parameter], notes: tuple[str, ...], version: str
+) -> str:
     """The page of a report."""
+    shown = [section for section in sections if not section.left_out]
     return _template().render(
-        report=report,
-        shown=[section for section in report.sections if not section.left_out],
-        left_out=[section for section in report.sections if section.left_out],
-        first=[section for section in report.sections if not section.left_out][:5],
-        methods=_methods(report.sections),
+        name=name,
+        parameters=parameters,
+        notes=notes,
+        version=version,
+        shown=shown,
+        left_out=[section for section in sections if section.left_out],
+        first=shown[:5],
+        methods=_methods(sections),
         kind=_kind,
         drawing=drawing,
         is_number=lambda piece: isinstance(piece, Number),

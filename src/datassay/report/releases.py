@@ -13,6 +13,7 @@ from datassay.release import compare_releases, fidelity, make_release, pareto_fr
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, named, percent
+from datassay.results import BLUE, ORANGE, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -308,12 +309,10 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
     def draw(axes: "Axes") -> None:
         order = np.flatnonzero(front)[np.argsort(useful[front], kind="stable")]
         safe = 1 - risk
-        axes.plot(useful[order], safe[order], color="#ee7733", zorder=1, label="worth considering")
-        axes.scatter(useful, safe, color=["#ee7733" if mark else "#4477aa" for mark in front], zorder=2)
+        axes.plot(useful[order], safe[order], color=ORANGE, zorder=1, label="worth considering")
+        axes.scatter(useful, safe, color=[ORANGE if mark else BLUE for mark in front], zorder=2)
         if at is not None:
-            axes.scatter(
-                useful[at], safe[at], s=120, facecolors="none", edgecolors="#cc3311", zorder=3, label="the pick"
-            )
+            axes.scatter(useful[at], safe[at], s=120, facecolors="none", edgecolors=RED, zorder=3, label="the pick")
         for i, name in enumerate(compared.names):
             axes.annotate(name, (useful[i], safe[i]), textcoords="offset points", xytext=(6, 5), fontsize=9)
         axes.margins(x=0.18, y=0.12)

@@ -10,21 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import UsageError
-from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.report.content import Facts, Section, plain, section_from_plain, to_plain
+from datassay.report.content import Facts, Section, plain
 from datassay.report.page import render
-from datassay.results import (
-    FrameKind,
-    Parameter,
-    as_facts,
-    check_output,
-    columns_writer,
-    frozen,
-    make_frame,
-    save_columns,
-    write_together,
-)
+from datassay.results import Columns, Parameter, Result, as_facts, check_output, columns_writer, write_together
 
 PAGES = (".html", ".htm")
 
@@ -50,7 +39,7 @@ def _is_report(file: Path) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Result):
     """What a data set is worth, leaks and reveals, and what to do about it.
 
     Attributes
@@ -73,10 +62,6 @@ class Report:
     notes: tuple[str, ...] = ()
     seed: int = 0
     version: str = __version__
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", FrozenMapping({name: frozen(one) for name, one in self.records.items()}))
-        object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -119,15 +104,23 @@ class Report:
                 lines.append(f"{section.title} {section.left_out}")
             else:
                 lines.append(f"{section.title} {plain(section.finding)} {plain(section.advice)}".rstrip())
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
     def html(self) -> str:
         """The page, complete in itself: no script, nothing to fetch."""
-        return render(self)
+        return render(self.name, self.sections, self.parameters, self.notes, self.version)
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """What was found out about every record, as a data frame."""
-        return make_frame(self.records, kind)
+    def _columns(self) -> Columns:
+        return dict(self.records)
+
+    def _header(self) -> dict[str, object]:
+        found = super()._header() | {"facts": self.facts()}
+        del found["records"]
+        return found
+
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        return super()._fields({**header, "records": columns}, columns)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to .html with everything it holds as .json beside it; or .json, .parquet or .csv alone.
@@ -139,36 +132,11 @@ class Report:
         if target.suffix.lower() not in (*PAGES, ".json", ".parquet", ".csv"):
             raise UsageError(f"cannot write {str(path)!r}: the name must end in .html, .json, .parquet or .csv")
         if target.suffix.lower() not in PAGES:
-            return save_columns(target, self._header(), self.records)
+            return super().save(target)
         page = self.html()
 
         def write(file: Path) -> None:
             file.write_text(page, encoding="utf-8")
 
-        beside = columns_writer(".json", self._header(), self.records)
+        beside = columns_writer(".json", self._header(), self._columns())
         return write_together({target: write, target.with_suffix(".json"): beside})[0]
-
-    def _header(self) -> dict[str, object]:
-        return {
-            "kind": "report",
-            "name": self.name,
-            "facts": self.facts(),
-            "sections": to_plain(self.sections),
-            "parameters": dict(self.parameters),
-            "notes": list(self.notes),
-            "seed": self.seed,
-            "version": self.version,
-        }
-
-
-def load_report(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Report:
-    """The report that :meth:`Report.save` wrote."""
-    return Report(
-        str(header["name"]),
-        tuple(section_from_plain(one) for one in header["sections"]),
-        columns,
-        header["parameters"],
-        tuple(map(str, header["notes"])),
-        int(header["seed"]),
-        str(header["version"]),
-    )

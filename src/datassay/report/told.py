@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from datassay._errors import InputError
 from datassay.data import Table
 from datassay.evaluate import detect_errors
+from datassay.neighbors import Neighbours
 from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count
-from datassay.results import Values
+from datassay.results import BLUE, ORANGE, SILVER, Values
 from datassay.value import tknn_shapley, tune_tau
 
 if TYPE_CHECKING:
@@ -59,12 +60,11 @@ def told(job: Job) -> Section:
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
     draws = DRAWS_QUICKLY if job.quick else DRAWS
+    near = Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
     for at, epsilon in enumerate(budgets):
         agreed, detected = [], []
         for _ in range(draws):
-            values = private_tknn_shapley(
-                private, X_val=public, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
-            )
+            values = private_tknn_shapley(near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run)
             if epsilon == job.epsilon:
                 guarantee = values.guarantee
                 remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
@@ -216,9 +216,9 @@ def _curve(agree: dict[float, tuple[float, float, float]], epsilon: float, here:
     middle, low, high = (np.array(part) for part in zip(*agree.values(), strict=True))
 
     def draw(axes: "Axes") -> None:
-        axes.fill_between(budgets, low, high, color="#bbbbbb", alpha=0.5, linewidth=0, label="lowest to highest draw")
-        axes.plot(budgets, middle, marker="o", markersize=4, color="#4477aa", label="median")
-        axes.axvline(epsilon, color="#ee7733", linewidth=1, linestyle="dashed", label=f"ε = {epsilon:g}")
+        axes.fill_between(budgets, low, high, color=SILVER, alpha=0.5, linewidth=0, label="lowest to highest draw")
+        axes.plot(budgets, middle, marker="o", markersize=4, color=BLUE, label="median")
+        axes.axvline(epsilon, color=ORANGE, linewidth=1, linestyle="dashed", label=f"ε = {epsilon:g}")
         axes.set(xscale="log", ylim=(min(0.0, float(low.min())), 1.02))
         axes.set_xticks(budgets, [f"{one:g}" for one in budgets])
         axes.minorticks_off()

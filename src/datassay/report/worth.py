@@ -24,7 +24,7 @@ def worth(job: Job) -> Section:
     """The section about values."""
     values = job.valued(0.45)
     votes = 2 * job.k
-    suspects = likely_errors(job.sample, values=values, k=votes, progress=job.stages.part("values", 0.35), **job.run)
+    suspects = likely_errors(job.near, values=values, k=votes, progress=job.stages.part("values", 0.35), **job.run)
     judged = job.telling = len(values) >= FEWEST and _predictable(suspects)
     by_chance = len(values) >= FEWEST and not judged
     if not judged:

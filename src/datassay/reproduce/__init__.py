@@ -7,6 +7,6 @@ from datassay.reproduce import models as models
 from datassay.reproduce import release as release
 from datassay.reproduce import tknn as tknn
 from datassay.reproduce import waka as waka
-from datassay.reproduce.engine import Reproduction, list_reproductions, reproduce
-
-__all__ = ["Reproduction", "list_reproductions", "reproduce"]
+from datassay.reproduce.engine import Reproduction as Reproduction
+from datassay.reproduce.engine import list_reproductions as list_reproductions
+from datassay.reproduce.engine import reproduce as reproduce

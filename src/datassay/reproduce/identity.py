@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from datassay.data import load_dataset, voters
-from datassay.identity import AttributeTable, uniqueness_shapley
+import datassay as da
 from datassay.reproduce.engine import Cell, Redone, answered, reproduction
 
 # Table 3: entropy, Shapley value, and Shapley value of regions with common, moderate and severe flares.
@@ -26,8 +25,8 @@ FLARE_TABLE: Final = {
 
 @reproduction("uniqueness-flare", "What makes solar flares unique (uniqueness Shapley, Table 3)")
 def _uniqueness_flare() -> Redone:
-    table = load_dataset("solar_flare")
-    found = uniqueness_shapley(table, list(FLARE_TABLE))
+    table = da.load_dataset("solar_flare")
+    found = da.uniqueness_shapley(table, list(FLARE_TABLE))
     everyone = found.mean()
     columns = {
         "entropy, nats": everyone.entropies * log(2),
@@ -92,7 +91,7 @@ VOTER_CHANGES: Final = {
 
 @reproduction("uniqueness-voters", "What identifies 7.5 million voters, simulated (uniqueness Shapley, Tables 4–6)")
 def _uniqueness_voters() -> Redone:
-    found = uniqueness_shapley(voters(7_538_125), VOTER_COLUMNS)
+    found = da.uniqueness_shapley(da.voters(7_538_125), VOTER_COLUMNS)
     means = found.mean()
     cells = [
         Cell(row, name, float(ours), published, judged=False)
@@ -124,7 +123,7 @@ def _uniqueness_voters() -> Redone:
     )
 
 
-def _beside(ours: AttributeTable, published: Mapping[str, tuple[float, ...]], prefix: str) -> list[Cell]:
+def _beside(ours: da.AttributeTable, published: Mapping[str, tuple[float, ...]], prefix: str) -> list[Cell]:
     return [
         Cell(f"{prefix}{row}", name, ours.of(row)[name], number, judged=False)
         for row, numbers in published.items()
@@ -136,14 +135,14 @@ def _order(values: object) -> list[int]:
     return [int(j) for j in np.argsort(-np.asarray(values), kind="stable")]
 
 
-def _falls_with_size(table: AttributeTable, name: str) -> bool:
+def _falls_with_size(table: da.AttributeTable, name: str) -> bool:
     """Whether larger groups have smaller values of the attribute itself; sizes within 1% of each other are the same."""
     people, own = table.beside["people"], table.values[:, VOTER_COLUMNS.index(name)]
     larger = people[:, None] > 1.01 * people[None, :]
     return bool((own[:, None] < own[None, :])[larger].all())
 
 
-def _only_itself(changes: AttributeTable) -> bool:
+def _only_itself(changes: da.AttributeTable) -> bool:
     whole = changes.of("as it is")
     for name, steps in (("zip", ("county", "one bucket")), ("age", ("5", "10", "25", "one bucket"))):
         own = [whole[name], *(changes.of(f"{name}: {step}")[name] for step in steps)]

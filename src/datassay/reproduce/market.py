@@ -13,21 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import datassay as da
 from datassay._work import Bar
-from datassay.data import fit_encoder, load_dataset
-from datassay.market import (
-    ConsumerView,
-    Disclosure,
-    Move,
-    disclosure_game,
-    disclosure_leakage,
-    gini,
-    knn_utility,
-    search_equilibrium,
-)
-from datassay.neighbors import DEFAULT_MEMORY, Run
+from datassay.market import ConsumerView, Move, gini, knn_utility
 from datassay.reproduce.engine import Cell, Redone, reproduction
-from datassay.value import knn_shapley
+from datassay.results import BLUE, PURPLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,31 +51,30 @@ class _Reviews:
         X, y = (self.X_test, self.y_test) if on == "test" else (self.X_val, self.y_val)
         return _accuracy((self.X if points is None else points)[rows], self.y[rows], X, y, self.k)
 
-    def play(self, strategy: Any, **how: Any) -> Disclosure:
+    def play(self, strategy: Any, **how: Any) -> da.Disclosure:
         """A rehearsal of so many rounds, target or not, by accuracy; noise as published."""
         settings: dict[str, Any] = {"t_max": ROUNDS, "target": 1.0, "utility": "accuracy", "bounds": "data", "seed": 0}
-        game = disclosure_game(*self.game, strategy, 1.0, k=self.k, **(settings | how))
+        game = da.disclosure_game(*self.game, strategy, 1.0, k=self.k, **(settings | how))
         if game.outcome == "interrupted":  # half a game shows nothing
             raise KeyboardInterrupt
         return game
 
 
 def _accuracy(X: Floats, y: Ints, X_val: Floats, y_val: Ints, k: int) -> float:
-    run = Run(None, DEFAULT_MEMORY, None)
-    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy", run=run)
+    return knn_utility(X, y, X_val, y_val, 2, k=k, metric="euclidean", utility="accuracy")
 
 
 @cache
 def _reviews() -> _Reviews:
-    table = load_dataset("movie_reviews_minilm", "y", scale="none")
-    points, _ = fit_encoder(table).transform(table)
+    table = da.load_dataset("movie_reviews_minilm", "y", scale="none")
+    points, _ = da.fit_encoder(table).transform(table)
     X = np.ascontiguousarray(points, np.float64)
     y = np.unique(np.asarray(table.labels), return_inverse=True)[1].astype(np.int64)
     train, validation, test = np.split(np.random.default_rng(0).permutation(len(X)), [1400, 1700])
     parts = (X[train], y[train], X[validation], y[validation], X[test], y[test])
     scores = {k: _accuracy(*parts[:4], k) for k in range(1, 101, 2)}
     k = max(scores, key=lambda at: (scores[at], -at))
-    return _Reviews(*parts, k, scores[k], knn_shapley(*parts[:4], k).values)
+    return _Reviews(*parts, k, scores[k], da.knn_shapley(*parts[:4], k).values)
 
 
 @reproduction(
@@ -111,7 +100,7 @@ def _acquisition() -> Redone:
     holds = gain > 0 and ahead > 0.75 * (len(shares) - 1)
 
     def draw(axes: "Axes") -> "Axes":
-        axes.plot(shares, by_value, color="#4477aa", label="by k-NN Shapley value")
+        axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
         axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
         axes.set_xlabel("share of reviews acquired")
         axes.set_ylabel("test accuracy")
@@ -152,8 +141,8 @@ def _noise() -> Redone:
 
     def draw(axes: "Axes") -> "Axes":
         rounds = np.arange(1, ROUNDS + 1)
-        axes.plot(rounds, agree[1:], color="#4477aa", label="rank correlation with true values")
-        axes.plot(rounds, error[1:] / error[1], color="#aa3377", label=f"mean distance of centres, of {error[1]:.3g}")
+        axes.plot(rounds, agree[1:], color=BLUE, label="rank correlation with true values")
+        axes.plot(rounds, error[1:] / error[1], color=PURPLE, label=f"mean distance of centres, of {error[1]:.3g}")
         axes.set_xlabel("rounds")
         axes.legend(frameon=False)
         return axes
@@ -179,7 +168,7 @@ class _Oracle:
         return Move(self.chosen[view.remaining[self.chosen] > 0], self.chosen)
 
 
-def _first(game: Disclosure, target: float) -> float:
+def _first(game: da.Disclosure, target: float) -> float:
     """The round in which the target is first reached; not a number if it never is."""
     reached = np.flatnonzero(game.trajectory["utility"] >= target)
     return float(reached[0]) if len(reached) else float("nan")
@@ -200,7 +189,7 @@ def _strategies() -> Redone:
     tested: dict[tuple[str, float], float] = {}
     with Bar(sys.stderr.isatty(), len(SHARES) * (SHUFFLES + 3), "games") as report:
         for share in SHARES:
-            games: dict[str, list[Disclosure]] = {
+            games: dict[str, list[da.Disclosure]] = {
                 "random": [data.play("random", share=share, seed=seed, **quiet) for seed in range(SHUFFLES)],
                 "noisy Shapley": [data.play("shapley", share=share, **quiet)],
                 "commit after 10": [data.play("shapley-commit", share=share, bootstrap=10, **quiet)],
@@ -257,7 +246,7 @@ def _bandit() -> Redone:
     data = _reviews()
     budgets, explorations = (5, 10, 20, 30, 50), (0.0, 0.001, 0.01, 0.1, 1.0)
     show = sys.stderr.isatty()
-    found = search_equilibrium(
+    found = da.search_equilibrium(
         *data.game, [1.0], budgets, explorations, k=data.k, bounds="data", repeats=3, progress=show
     )
     rows, columns, share = found.table("reached")
@@ -310,8 +299,8 @@ LEAKAGE = {"records": (0.81, 0.282), "centres after 25 rounds": (0.74, 0.089)}
 def _leakage() -> Redone:
     data = _reviews()
     game = data.play("random", share=1.0, t_max=25, diagnostics=False)
-    outside = disclosure_leakage(data.X, data.y, game)
-    inside = disclosure_leakage(data.X, data.y, game, attacker="insider")
+    outside = da.disclosure_leakage(data.X, data.y, game)
+    inside = da.disclosure_leakage(data.X, data.y, game, attacker="insider")
     attacks = {
         "records": outside.before,
         "centres after 25 rounds": outside.after,

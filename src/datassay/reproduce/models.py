@@ -11,22 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import datassay as da
 from datassay._work import Bar
-from datassay.data import Table, fit_encoder, load_dataset
-from datassay.evaluate import Curve, detect_errors, removal_curve
-from datassay.privacy import LowUtilityWarning, plan_private_layered, private_layered_shapley
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.reproduce.tknn import detection_problem
-from datassay.value import (
-    CLIPPED,
-    data_banzhaf,
-    data_shapley,
-    knn_shapley,
-    layered_design,
-    layered_shapley,
-    leave_one_out,
-    tknn_shapley,
-)
+from datassay.results import BLUE, GREEN, GREY, PURPLE, axes_on
+from datassay.value import CLIPPED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,13 +47,13 @@ def _model_baselines() -> Redone:
         data = (problem.X, problem.y, problem.X_val, problem.y_val)
         model = LogisticRegression(max_iter=1000)
         found = {
-            "TKNN-Shapley": tknn_shapley(*data, tau=float(np.nextafter(-0.5, -1.0))),
-            "KNN-Shapley": knn_shapley(*data, k=5, metric="cosine"),
-            "Data Shapley": data_shapley(model, *data, sampling="plain", max_coalitions=FITS, **show),  # type: ignore[arg-type]
-            "leave-one-out": leave_one_out(model, *data, **show),  # type: ignore[arg-type]
-            "Data Banzhaf": data_banzhaf(model, *data, max_coalitions=FITS, **show),  # type: ignore[arg-type]
+            "TKNN-Shapley": da.tknn_shapley(*data, tau=float(np.nextafter(-0.5, -1.0))),
+            "KNN-Shapley": da.knn_shapley(*data, k=5, metric="cosine"),
+            "Data Shapley": da.data_shapley(model, *data, sampling="plain", max_coalitions=FITS, **show),  # type: ignore[arg-type]
+            "leave-one-out": da.leave_one_out(model, *data, **show),  # type: ignore[arg-type]
+            "Data Banzhaf": da.data_banzhaf(model, *data, max_coalitions=FITS, **show),  # type: ignore[arg-type]
         }
-        scores = {method: detect_errors(values, problem.is_error).auroc for method, values in found.items()}
+        scores = {method: da.detect_errors(values, problem.is_error).auroc for method, values in found.items()}
         for (method, score), number in zip(scores.items(), published, strict=True):
             cells.append(Cell(name, method, score, number, judged=False))
         best = max(scores["Data Shapley"], scores["leave-one-out"], scores["Data Banzhaf"])
@@ -89,7 +79,7 @@ class _Removal:
 
     scores: dict[tuple[str, str], list[Floats]] = field(default_factory=dict)
 
-    def add(self, way: str, first: str, curve: Curve) -> None:
+    def add(self, way: str, first: str, curve: da.Curve) -> None:
         self.scores.setdefault((way, first), []).append(curve.scores["accuracy"])
         if way == "layered":  # the random orders are the same for all
             self.scores.setdefault(("random", first), []).append(curve.random["accuracy"])
@@ -98,7 +88,8 @@ class _Removal:
         return np.asarray(np.mean(self.scores[way, first], axis=0))
 
     def draw(self, axes: "Axes") -> "Axes":
-        colours = {"random": "#888888", "Monte Carlo": "#228833", "layered": "#4477aa", "private, ε = 1": "#aa3377"}
+        axes = axes_on(axes, 7, 4)
+        colours = {"random": GREY, "Monte Carlo": GREEN, "layered": BLUE, "private, ε = 1": PURPLE}
         for way, colour in colours.items():
             for first, line in (("highest", "-"), ("lowest", "--")):
                 label = f"{way}, {'best' if first == 'highest' else 'worst'} first"
@@ -106,7 +97,6 @@ class _Removal:
         axes.set_xlabel("fraction of records removed")
         axes.set_ylabel("accuracy on test records")
         axes.legend(frameon=False, fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
         return axes
 
 
@@ -122,24 +112,25 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     from scipy.stats import spearmanr
     from sklearn.linear_model import LogisticRegression
 
-    from datassay.value import StableLogisticRegression
-
     removal, rank = _Removal(), {"certified": [], "textbook": [], "paper": [], "predicted": []}  # type: ignore[var-annotated]
     spread, scale = [], []
-    model, theirs = StableLogisticRegression(kappa=1.0, lam=1.0, fit_intercept=False), LogisticRegression(max_iter=1000)
+    model, theirs = (
+        da.StableLogisticRegression(kappa=1.0, lam=1.0, fit_intercept=False),
+        LogisticRegression(max_iter=1000),
+    )
     for split in _shown(range(SPLITS)):
         (X, y), (X_val, y_val), (X_test, y_test) = draw_split(split)
-        design = layered_design(len(X), ALPHA, BETA, model.c, seed=split)
-        values = layered_shapley(model, X, y, X_val, y_val, design=design)
-        plan = plan_private_layered(model, len(X), X_val, y_val, design=design, seed=split)
+        design = da.layered_design(len(X), ALPHA, BETA, model.c, seed=split)
+        values = da.layered_shapley(model, X, y, X_val, y_val, design=design)
+        plan = da.plan_private_layered(model, len(X), X_val, y_val, design=design, seed=split)
         rank["predicted"].append(plan.correlation)
         spread.append(values.values.std())
         scale.append(plan.scale.max())
         # As published: scikit-learn's logistic regression at C = 1, whose stability is taken for granted (c = 1).
         by_theirs: dict[str, Any] = {"scoring": CLIPPED, "seed": split}
         ways = {
-            "Monte Carlo": data_shapley(theirs, X, y, X_val, y_val, max_coalitions=20_000, **by_theirs).values,
-            "layered": layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values,
+            "Monte Carlo": da.data_shapley(theirs, X, y, X_val, y_val, max_coalitions=20_000, **by_theirs).values,
+            "layered": da.layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values,
             "layered, stable": values.values,
         }
         kinds: dict[str, dict[str, Any]] = {
@@ -148,13 +139,13 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
             "paper": {"noise": "paper"},
         }
         for kind, settings in kinds.items():
-            private = private_layered_shapley(model, X, y, X_val, y_val, design=design, predict=False, **settings)
+            private = da.private_layered_shapley(model, X, y, X_val, y_val, design=design, predict=False, **settings)
             rank[kind].append(spearmanr(private.values, values.values)[0])
             if kind == "certified":
                 ways["private, ε = 1"] = private.values
         for way, order in ways.items():
             for first in ("highest", "lowest"):
-                curve = removal_curve(
+                curve = da.removal_curve(
                     order, X, y, X_test, y_test, model=theirs, first=first,
                     fractions=STEPS, n_random=10 if way == "layered" else 1, seed=split,
                 )  # fmt: skip
@@ -192,13 +183,13 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     )
 
 
-def _table_splits(table: Table, classes: tuple[object, object] | None = None) -> Any:
+def _table_splits(table: da.Table, classes: tuple[object, object] | None = None) -> Any:
     """100 records to value, 300 public ones, the rest (at most 2,000) to test; encoded by the public ones alone."""
 
     def draw_split(seed: int) -> Any:
         n = len(table)
         parts = table.split(RECORDS / n, 300 / n, min(2000, n - 400) / n, seed=seed)
-        encoder = fit_encoder(parts[1], source="validation")
+        encoder = da.fit_encoder(parts[1], source="validation")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return [(np.asarray(encoder.transform(part)[0], np.float64), part.labels) for part in parts[:3]]
@@ -211,7 +202,7 @@ def _quietly(redo: Any) -> Redone:
 
     # One thread for BLAS: handing it models of a hundred records costs more than it saves.
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore", LowUtilityWarning)
+        warnings.simplefilter("ignore", da.LowUtilityWarning)
         result: Redone = redo()
     return result
 
@@ -220,7 +211,7 @@ def _quietly(redo: Any) -> Redone:
     "layered-adult", "Removal by Layered Shapley values, with and without privacy, on Adult (Watson et al., Figure 1)"
 )
 def _layered_adult() -> Redone:
-    adult = load_dataset("adult", label="income", ignore=["split", "fnlwgt", "education"])
+    adult = da.load_dataset("adult", label="income", ignore=["split", "fnlwgt", "education"])
     return _quietly(lambda: _redo_layered("Adult", _table_splits(adult), 0.61))
 
 
@@ -229,7 +220,7 @@ def _layered_adult() -> Redone:
     "The same on breast cancer, in place of the paper's diabetes data (Watson et al., Figure 1)",
 )
 def _layered_breast_cancer() -> Redone:
-    table = load_dataset("breast_cancer")
+    table = da.load_dataset("breast_cancer")
     return _quietly(lambda: _redo_layered("Breast cancer (published for diabetes)", _table_splits(table), 0.89))
 
 
@@ -257,7 +248,7 @@ def _layered_growth() -> Redone:
     cells, coalitions, touched = [], [], []
     for n in SIZES:
         seeds = range(20 if n <= 1000 else 8)
-        designs = [layered_design(n, alpha, beta, c, seed=seed) for seed in seeds]
+        designs = [da.layered_design(n, alpha, beta, c, seed=seed) for seed in seeds]
         coalitions.append(float(np.mean([design.coalitions_per_player for design in designs])))
         touched.append(float(np.mean([design.share_touched for design in designs])))
         log = math.log(2 * n / beta)
@@ -279,16 +270,16 @@ def _layered_growth() -> Redone:
     holds = bool(per_log.max() / per_log.min() < 1.5 and per_square[2:].max() / per_square[2:].min() < 1.5)
 
     def draw(axes: "Axes") -> "Axes":
-        axes.plot(SIZES, coalitions, "o-", color="#4477aa", label="coalitions a record")
-        axes.plot(SIZES, logs * np.mean(per_log), ":", color="#4477aa", label="∝ ln(2n/β)")
+        axes.plot(SIZES, coalitions, "o-", color=BLUE, label="coalitions a record")
+        axes.plot(SIZES, logs * np.mean(per_log), ":", color=BLUE, label="∝ ln(2n/β)")
         axes.set_xscale("log")
         axes.set_xlabel("records n")
         axes.set_ylabel("coalitions a record")
         axes.set_ylim(0)
         right = axes.twinx()
-        right.plot(SIZES, touched, "s-", color="#aa3377", label="share of the data touched")
+        right.plot(SIZES, touched, "s-", color=PURPLE, label="share of the data touched")
         right.plot(
-            SIZES, np.minimum(1, squares * np.mean(per_square[2:])), ":", color="#aa3377", label="∝ ln n · ln(2n/β) / n"
+            SIZES, np.minimum(1, squares * np.mean(per_square[2:])), ":", color=PURPLE, label="∝ ln n · ln(2n/β) / n"
         )
         right.set_yscale("log")
         right.set_ylabel("share of the data touched")

@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
+import datassay as da
 from datassay._errors import MissingDependencyError
-from datassay.data import Table, load_dataset
-from datassay.identity import Risk, reidentification_risk, reidentification_shapley, uniqueness_shapley
 from datassay.release import fidelity, make_release, predictive_utility
 from datassay.reproduce.engine import Cell, Redone, answered, reproduction
 
@@ -101,7 +100,7 @@ SPLITS: Final = 10
 SEED: Final = 0
 
 
-def release_tables(name: str, seed: int = SEED) -> tuple[Table, Table, Table]:
+def release_tables(name: str, seed: int = SEED) -> tuple[da.Table, da.Table, da.Table]:
     """The data of a study, split 70 : 15 : 15.
 
     The thesis has 15,682 people of Adult and 10,578 of Bank: twice the size of the smaller class. Correlations as low
@@ -109,7 +108,7 @@ def release_tables(name: str, seed: int = SEED) -> tuple[Table, Table, Table]:
     scaled to 0 … 1 there.
     """
     study = STUDIES[name]
-    table = load_dataset(study.data, label=study.label, text="categorical", scale="minmax")
+    table = da.load_dataset(study.data, label=study.label, text="categorical", scale="minmax")
     if study.data == "adult":
         table = table.select(table["split"].astype(np.str_) == "train")
     table = table.set_aside([c for c in table.features if c not in study.columns])
@@ -121,7 +120,7 @@ def release_tables(name: str, seed: int = SEED) -> tuple[Table, Table, Table]:
     return train, validation, test
 
 
-def _scored(risk: Risk) -> tuple[float, float, float]:
+def _scored(risk: da.Risk) -> tuple[float, float, float]:
     """Linkability, gain and risk as the thesis has them: people who were removed are attacked, too."""
     raw = risk.attacked
     return float(raw[:, 0].mean()), float(raw[:, 1].mean()), float(raw[:, 2].mean())
@@ -139,7 +138,7 @@ def _study(name: str) -> Redone:
         except MissingDependencyError:
             skipped.append(strategy)
             continue
-        risk = reidentification_risk(train, made, people=PEOPLE, scenarios="binomial", seed=SEED)
+        risk = da.reidentification_risk(train, made, people=PEOPLE, scenarios="binomial", seed=SEED)
         removal = strategy.startswith(("remove", "shapley"))
         mcc = _mean_mcc(name, strategy) if removal else predictive_utility(made, test, study.k).mcc
         ours[strategy] = (*_scored(risk), fidelity(train, made), mcc)
@@ -150,7 +149,7 @@ def _study(name: str) -> Redone:
             )
         if removal:
             cells.append(Cell(strategy, "risk, removed people at 0", risk.mean()))
-    values = reidentification_shapley(train, train, people=PEOPLE, seed=SEED)
+    values = da.reidentification_shapley(train, train, people=PEOPLE, seed=SEED)
     means = values.mean()
     entropies = _entropies(train, values.columns)
     correlation = float(np.corrcoef([means[c] for c in values.columns], [entropies[c] for c in values.columns])[0, 1])
@@ -189,10 +188,10 @@ def _mean_mcc(name: str, strategy: str) -> float:
     return float(np.mean(found))
 
 
-def _entropies(table: Table, columns: tuple[str, ...]) -> dict[str, float]:
+def _entropies(table: da.Table, columns: tuple[str, ...]) -> dict[str, float]:
     found = {}
     for name in columns:
-        found[name] = float(uniqueness_shapley(table, [name]).mean().entropies[0])
+        found[name] = float(da.uniqueness_shapley(table, [name]).mean().entropies[0])
     return found
 
 

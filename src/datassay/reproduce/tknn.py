@@ -8,13 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.attacks import Attack, value_score_attack
-from datassay.data import load_dataset
-from datassay.evaluate import detect_errors
-from datassay.privacy import private_knn_shapley, private_tknn_shapley
+import datassay as da
 from datassay.reproduce.engine import Cell, Redone, reproduction
-from datassay.results import Values
-from datassay.value import knn_shapley, tknn_shapley
 
 # Mathematics §10, from Tables 9 to 14 of the TKNN paper: AUROC for (mislabelled, noisy) × (TKNN, soft KNN with K = 5).
 DETECTION_TABLE = {
@@ -41,7 +36,7 @@ def detection_problem(name: str, fault: str) -> DetectionProblem:
 
     Anything else leaves the records as they are.
     """
-    table = load_dataset(name)
+    table = da.load_dataset(name)
     points = np.column_stack([table.columns[c].data.astype(np.float64) for c in table.features])
     labels = table.labels.astype(np.int64)
     rng = np.random.RandomState(999)  # the published experiments' generator
@@ -84,11 +79,11 @@ def _tknn_detection() -> Redone:
             problem = detection_problem(name, fault)
             data = (problem.X, problem.y, problem.X_val, problem.y_val)
             for method, values in (
-                ("TKNN", tknn_shapley(*data, tau=float(below))),
-                ("soft KNN K=5", knn_shapley(*data, k=5, metric="cosine")),
+                ("TKNN", da.tknn_shapley(*data, tau=float(below))),
+                ("soft KNN K=5", da.knn_shapley(*data, k=5, metric="cosine")),
             ):
                 at = ("TKNN", "soft KNN K=5").index(method) * 2 + ("mislabelled", "noisy").index(fault)
-                ours = detect_errors(values, problem.is_error).auroc
+                ours = da.detect_errors(values, problem.is_error).auroc
                 cells.append(Cell(name, f"{fault}, {method}", ours, published[at]))
     agreeing = sum(cell.agrees() for cell in cells)
     return Redone(
@@ -110,9 +105,9 @@ def _tknn_speed() -> Redone:
         X, X_val = rng.normal(size=(n, 10)), rng.normal(size=(100, 10))
         y, y_val = X[:, :2].sum(axis=1) > 0, X_val[:, :2].sum(axis=1) > 0
         seconds = {}
-        values: dict[str, Callable[[], Values]] = {
-            "KNN": partial(knn_shapley, X, y, X_val, y_val, metric="cosine"),
-            "TKNN": partial(tknn_shapley, X, y, X_val, y_val),
+        values: dict[str, Callable[[], da.Values]] = {
+            "KNN": partial(da.knn_shapley, X, y, X_val, y_val, metric="cosine"),
+            "TKNN": partial(da.tknn_shapley, X, y, X_val, y_val),
         }
         for name, value in values.items():
             value()
@@ -156,24 +151,24 @@ def _tknn_private() -> Redone:
             value: Callable[[], object], runs: int, is_error: NDArray[np.bool_] = problem.is_error
         ) -> tuple[float, float]:
             """Mean AUROC over as many releases, and its standard error."""
-            each = [detect_errors(value().values, is_error).auroc for _ in range(runs)]  # type: ignore[attr-defined]
+            each = [da.detect_errors(value().values, is_error).auroc for _ in range(runs)]  # type: ignore[attr-defined]
             return float(np.mean(each)), float(np.std(each) / np.sqrt(runs))
 
         for at, epsilon in enumerate((0.1, 0.5, 1.0)):
             promise = {"epsilon": epsilon, "delta": 1e-4, "sampling": 0.01}
             runs = 60 if epsilon == 0.1 else 15
             paper, paper_error = found(
-                partial(private_tknn_shapley, *data, below, release="paper", **promise),  # type: ignore[arg-type]
+                partial(da.private_tknn_shapley, *data, below, release="paper", **promise),  # type: ignore[arg-type]
                 runs,
             )
-            ours, our_error = found(partial(private_tknn_shapley, *data, below, **promise), runs)  # type: ignore[arg-type]
+            ours, our_error = found(partial(da.private_tknn_shapley, *data, below, **promise), runs)  # type: ignore[arg-type]
             cells.append(Cell(name, f"ε = {epsilon}: the paper's release", paper, *published[at]))
             cells.append(Cell(name, f"ε = {epsilon}: disjoint histogram", ours))
             plain = {"epsilon": epsilon, "delta": 1e-4}
-            knn = partial(private_knn_shapley, *data, metric="cosine", **plain)  # type: ignore[arg-type]
+            knn = partial(da.private_knn_shapley, *data, metric="cosine", **plain)  # type: ignore[arg-type]
             cells.append(Cell(name, f"ε = {epsilon}: k-NN, no sampling", found(knn, 3)[0]))
             if sampled is not None:
-                knn = partial(private_knn_shapley, *data, metric="cosine", **promise)  # type: ignore[arg-type]
+                knn = partial(da.private_knn_shapley, *data, metric="cosine", **promise)  # type: ignore[arg-type]
                 cells.append(Cell(name, f"ε = {epsilon}: k-NN, sampling", found(knn, 3)[0], *sampled[at], judged=False))
             if not cells[-3 if sampled is None else -4].agrees():
                 missed.append(f"the paper's release on {name} at ε = {epsilon}")
@@ -231,9 +226,9 @@ def _tknn_attack() -> Redone:
     open_values, private = [], []
     for name, published in ATTACK_TABLES.items():
         problem = detection_problem(name, "nothing")
-        attack = partial(value_score_attack, problem.X, problem.y, problem.X_val, problem.y_val, metric="cosine")
+        attack = partial(da.value_score_attack, problem.X, problem.y, problem.X_val, problem.y_val, metric="cosine")
 
-        def played(attack: Callable[..., Attack], **settings: object) -> float:
+        def played(attack: Callable[..., da.Attack], **settings: object) -> float:
             return float(np.mean([attack(seed=seed, **settings).auc for seed in range(ATTACK_SEEDS)]))
 
         for k, number in zip(ATTACK_K, published["k"], strict=True):

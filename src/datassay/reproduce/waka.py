@@ -5,25 +5,21 @@ from functools import partial
 
 import numpy as np
 
-from datassay.attacks import membership_attack, onion
-from datassay.data import Table, load_dataset
-from datassay.evaluate import addition_curve, removal_curve
+import datassay as da
 from datassay.reproduce.engine import Cell, Redone, reproduction
-from datassay.results import Values
-from datassay.value import knn_loo, knn_shapley, self_shapley, self_waka, waka
 
 # The data of the thesis, chapter 2, that there is; film reviews stand in for IMDB.
 _WAKA_DATA = {"adult": "Adult", "bank_marketing": "Bank", "movie_reviews_minilm": "reviews (IMDB there)"}
 
 
-def waka_table(name: str, n: int | None = None) -> Table:
+def waka_table(name: str, n: int | None = None) -> da.Table:
     """A data set of the WaKA experiments: all of it, or as many of its records, drawn with seed 0."""
     settings: dict[str, dict[str, object]] = {
         "adult": {"label": "income", "ignore": ["split", "fnlwgt"]},
         "bank_marketing": {"label": "y"},
         "movie_reviews_minilm": {"label": "y", "scale": "none"},
     }
-    table = load_dataset(name, **settings[name])  # type: ignore[arg-type]
+    table = da.load_dataset(name, **settings[name])  # type: ignore[arg-type]
     if n is None or n >= len(table):
         return table
     return table.select(np.sort(np.random.default_rng(0).permutation(len(table))[:n]))
@@ -40,7 +36,7 @@ def _waka_correlation() -> Redone:
     for name, numbers in published.items():
         table = waka_table(name, 10_000)
         for k, number in zip((1, 5), numbers, strict=True):
-            found = float(spearmanr(self_waka(table, k=k).values, self_shapley(table, k=k).values).statistic)
+            found = float(spearmanr(da.self_waka(table, k=k).values, da.self_shapley(table, k=k).values).statistic)
             cells.append(Cell(_WAKA_DATA[name], f"k = {k}", found, number, judged=False))
     tabular = [cell.ours for cell in cells[:4]]
     holds = all(ours >= least for ours, least in zip(tabular, (0.97, 0.93) * 2, strict=True))
@@ -68,7 +64,7 @@ def _waka_attack() -> Redone:
         for method, (number, spread) in zip(
             ("lira", "t-waka", "confidence", "calibrated-confidence"), numbers, strict=True
         ):
-            attack = membership_attack(table, method=method, k=5)  # type: ignore[arg-type]
+            attack = da.membership_attack(table, method=method, k=5)  # type: ignore[arg-type]
             rates[method] = attack.tpr(0.05), attack.spread(0.05)
             widest = max(widest, rates[method][1])
             cells.append(Cell(_WAKA_DATA[name], method, rates[method][0], number, spread, judged=False))
@@ -99,7 +95,7 @@ def _waka_success() -> Redone:
             ({"k": 1}, {"k": 5}, {"model": LogisticRegression(max_iter=1000)}),
             strict=True,
         ):
-            attack = membership_attack(table, targets=None, **given)
+            attack = da.membership_attack(table, targets=None, **given)
             found.append(float(attack.success_rates()[1].mean()))
             cells.append(Cell(_WAKA_DATA[name], column, found[-1], number, judged=False))
         falls = falls and found[0] > found[1] > found[2]
@@ -123,7 +119,7 @@ def _waka_onion() -> Redone:
     for (name, k), (whole, *rest) in published.items():
         table, row = waka_table(name, 10_000), f"{_WAKA_DATA[name]}, k = {k}"
         for by, number in zip(("self_waka", "self_shapley", "success", "random"), (*rest, None), strict=True):
-            peeled = onion(table, by=by, k=k, games=24)  # type: ignore[arg-type]
+            peeled = da.onion(table, by=by, k=k, games=24)  # type: ignore[arg-type]
             if by == "self_waka":
                 cells.append(Cell(row, "all records", peeled.auc[0], whole, judged=False))
                 drops = drops and peeled.auc[1] < peeled.auc[0]
@@ -144,11 +140,11 @@ def _waka_removal() -> Redone:
     train, validation, test, _ = waka_table("adult", 12_000).split(0.4, 0.1, 0.25)
     cells = []
     found: dict[str, float] = {}
-    for kind, curve, variant in (("removal", removal_curve, "removal"), ("addition", addition_curve, "addition")):
-        methods: dict[str, Callable[[], Values]] = {
-            "Shapley": partial(knn_shapley, train, X_val=validation),
-            "WaKA": partial(waka, train, X_val=validation, variant=variant),  # type: ignore[arg-type]
-            "leave-one-out": partial(knn_loo, train, X_val=validation),
+    for kind, curve, variant in (("removal", da.removal_curve, "removal"), ("addition", da.addition_curve, "addition")):
+        methods: dict[str, Callable[[], da.Values]] = {
+            "Shapley": partial(da.knn_shapley, train, X_val=validation),
+            "WaKA": partial(da.waka, train, X_val=validation, variant=variant),  # type: ignore[arg-type]
+            "leave-one-out": partial(da.knn_loo, train, X_val=validation),
         }
         by_chance = 0.0
         for method, value in methods.items():

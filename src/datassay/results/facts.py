@@ -44,4 +44,6 @@ def row_of(id: object, ids: NDArray[np.generic]) -> int:
     found = np.flatnonzero(ids == id)
     if len(found) == 0:
         raise InputError(f"there is no record with id {id!r}")
+    if len(found) > 1:
+        raise InputError(f"{len(found)} rows have the id {id!r}: take them from the data frame")
     return int(found[0])

@@ -17,8 +17,14 @@ BLUE: Final = "#4477aa"
 ORANGE: Final = "#ee7733"
 GREEN: Final = "#228833"
 PURPLE: Final = "#aa3377"
+RED: Final = "#cc3311"
+SILVER: Final = "#bbbbbb"
 GREY: Final = "#888888"
 PALE: Final = "#dddddd"
+PALETTE: Final = (
+    BLUE, "#ee6677", GREEN, "#ccbb44", "#66ccee", PURPLE, ORANGE, "#009988", "#882255",
+)  # fmt: skip
+"""Colours for up to nine things drawn side by side."""
 
 
 def axes_on(ax: "Axes | None", width: float, height: float) -> "Axes":

@@ -167,12 +167,10 @@ def load_columns(path: str | os.PathLike[str]) -> tuple[dict[str, object], dict[
     if file.suffix.lower() == ".json":
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            header = content["datassay"]
-            columns = {
-                name: np.array(column, dtype=_JSON_TYPES.get(content["kinds"][name]))
-                for name, column in content["columns"].items()
-            }
-        except (ValueError, KeyError, TypeError):
+            head, kinds, saved = content.pop("datassay"), content.pop("kinds", {}), content.pop("columns", {})
+            columns = {name: np.array(one, dtype=_JSON_TYPES.get(kinds[name])) for name, one in saved.items()}
+            header = content | head  # designs of 0.1.0 are kept beside their head
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise foreign from None
         return header, columns
     raise InputError(f"cannot read {str(path)!r}: results are kept in .parquet or .json files")

@@ -41,12 +41,16 @@ class Framed:
         """
         return make_frame(self._columns(), kind)
 
+    def _top(self, most: int) -> tuple[Columns, int]:
+        """Its first rows, and how many there are."""
+        columns = self._columns()
+        return {name: column[:most] for name, column in columns.items()}, max(map(len, columns.values()), default=0)
+
     def _repr_html_(self, most: int = 10) -> str:
         """The object in one line and its first rows as a table, for notebooks."""
         from html import escape
 
-        columns = self._columns()
-        rows = min(len(column) for column in columns.values()) if columns else 0
+        columns, rows = self._top(most)
         head = "".join(f"<th>{escape(_checks.visible(str(name)))}</th>" for name in columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_cell(column[i]))}</td>" for column in columns.values()) + "</tr>"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -41,12 +41,25 @@ class Result(Framed):
     """
 
     COLUMNS: ClassVar[Mapping[str, str]] = {}
-    """Columns of files and frames, and the attribute that each of them holds; those that are None are left out."""
+    """Columns of files and frames, and the attribute that each of them holds; those that are None are left out.
 
-    # Not annotated, so that they are no fields here: a kind declares those that it has, in an order of its own.
-    parameters = cast(Mapping[str, Parameter], FrozenMapping({}))
-    notes = cast(tuple[str, ...], ())
-    version = __version__
+    A column with a star in its name stands for several: the columns of a matrix, one for each name in ``columns``.
+    """
+
+    ASIDE: ClassVar[tuple[str, ...]] = ()
+    """Fields that become columns in a way of their own: ``_columns`` adds them, and ``_fields`` reads them back."""
+
+    # A kind declares those of these that it has, in an order of its own; none of them is a default for its fields.
+    if TYPE_CHECKING:
+        parameters = cast(Mapping[str, Parameter], {})
+        notes = cast(tuple[str, ...], ())
+        version = __version__
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            if name in _USUAL:
+                return _USUAL[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __post_init__(self) -> None:
         inside = set(self.COLUMNS.values())
@@ -54,14 +67,13 @@ class Result(Framed):
             value = getattr(self, one.name)
             given_as_list = one.name in inside and isinstance(value, list | tuple)
             object.__setattr__(self, one.name, _frozen(np.array(value) if given_as_list else value))
-        columns = self._declared()
-        for column, array in columns.items():
-            if np.ndim(array) != 1 or len(array) != len(self):
-                name = self.COLUMNS[column]
+        for column, name in self.COLUMNS.items():
+            array = getattr(self, name)
+            if array is not None and (np.ndim(array) != 1 + ("*" in column) or len(array) != len(self)):
                 raise InputError(f"{name} must hold one entry for each of the {len(self)} {self._who()}")
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({one.name: state[one.name] for one in fields(self)})  # without what was only cached
         Result.__post_init__(self)  # arrays come back from a copy writeable
 
     def __eq__(self, other: object) -> bool:
@@ -93,15 +105,24 @@ class Result(Framed):
 
     def _declared(self) -> Columns:
         found = {column: getattr(self, name) for column, name in self.COLUMNS.items()}
-        return {column: array for column, array in found.items() if array is not None}
+        found = {column: array for column, array in found.items() if array is not None}
+        starred = [column for column in found if "*" in column]
+        matrices = {column: found.pop(column) for column in starred}
+        for j, name in enumerate(getattr(self, "columns") if starred else ()):  # noqa: B009  # a field of some kinds
+            found |= {column.replace("*", name): matrix[:, j] for column, matrix in matrices.items()}
+        return found
 
     def _columns(self) -> Columns:
         """Columns of the file and the frame: those declared; a class with more of them adds its own."""
         return self._declared()
 
+    def _saved(self) -> Columns:
+        """Columns of the file, where these are more than those of the frame."""
+        return self._columns()
+
     def _header(self) -> dict[str, object]:
         """Everything that is no column, as plain as JSON is."""
-        inside = set(self.COLUMNS.values())
+        inside = {*self.COLUMNS.values(), *self.ASIDE}
         rest = {one.name: _to_plain(getattr(self, one.name)) for one in self._answer() if one.name not in inside}
         return {"kind": self._kind(), **rest}
 
@@ -111,8 +132,8 @@ class Result(Framed):
         hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed, whatever its instances do
         places = {name: column for column, name in cls.COLUMNS.items()}
         found = {}
-        for one in cls._answer():
-            column = columns.get(places.get(one.name, ""))
+        for one in (one for one in cls._answer() if one.name not in cls.ASIDE):
+            column = _column(places.get(one.name, ""), header, columns)
             if column is not None:
                 found[one.name] = _from_plain(column, hints[one.name])
             elif one.name in header:
@@ -130,7 +151,7 @@ class Result(Framed):
 
         The file appears whole or not at all.
         """
-        return save_columns(path, self._header(), self._columns())
+        return save_columns(path, self._header(), self._saved())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -210,21 +231,28 @@ def load_result(path: str | os.PathLike[str]) -> Result:
     header, columns = load_columns(path)
     kind = header.get("kind")
     made = getattr(datassay, kind.title().replace(" ", ""), None) if isinstance(kind, str) else None
-    from datassay.results.legacy import LOADERS, load_the_old_way
-
-    old: Any = load_the_old_way if kind in LOADERS else None
-    moved = made if isinstance(made, type) and issubclass(made, Result) else None
-    if not moved and not old:
+    if not (isinstance(made, type) and issubclass(made, Result)):
         raise InputError(f"{str(path)!r} holds something of kind {kind!r}, which is no result")
     try:
-        return moved._load(header, columns) if moved else old(kind, header, columns)
+        return made._load(header, columns)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{str(path)!r} is not a result saved by datassay") from None
+
+
+_USUAL: Final = {"parameters": FrozenMapping({}), "notes": (), "version": __version__}
 
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
+
+
+def _column(place: str, header: Mapping[str, Any], columns: Columns) -> NDArray[Any] | None:
+    """The column of this name, or with a star in it the matrix whose columns have the names of the header."""
+    if "*" not in place:
+        return columns.get(place)
+    parts = [columns.get(place.replace("*", name)) for name in header["columns"]]
+    return np.column_stack([part for part in parts if part is not None]) if parts and parts[0] is not None else None
 
 
 def _is_optional(hint: Any) -> bool:
@@ -261,6 +289,8 @@ def _to_plain(value: Any) -> Any:
     """A value as JSON holds it; null stands for what is not a number."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
+    if isinstance(value, Result):
+        return {"header": value._header(), "columns": _to_plain(value._saved())}
     if isinstance(value, np.ndarray):
         return _to_plain(value.tolist())
     if isinstance(value, Mapping):
@@ -295,4 +325,7 @@ def _from_plain(value: Any, hint: Any) -> Any:
         return hint(value)
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
+    if isinstance(hint, type) and issubclass(hint, Result):
+        columns = {name: np.array(column) for name, column in value["columns"].items()}
+        return hint._load(value["header"], columns)
     return hint(**value) if isinstance(value, dict) and isinstance(hint, type) else value

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from datassay._version import __version__
 from datassay.results.facts import MOST_CLASSES, Fact, Parameter, as_facts
-from datassay.results.figures import axes_on, draw_distribution
 from datassay.results.result import PerRecord
 
 if TYPE_CHECKING:
@@ -146,6 +145,8 @@ class Values(PerRecord):
         With a ``label`` for the legend all classes are drawn as one, so that several results can share the axes.
         ``values.plot().figure.savefig("values.svg")`` saves it.
         """
+        from datassay.results.figures import axes_on, draw_distribution
+
         ax = axes_on(ax, 7, 4)
         draw_distribution(ax, self.values, self.labels, bins, label)
         share = float((self.values < 0).mean())

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay.results import BLUE, GREEN, PURPLE, Fact, Values, as_facts, axes_on
+from datassay.results import Fact, Values, as_facts, axes_on
+from datassay.value.figures import draw_convergence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,19 +136,4 @@ class Estimate(Values):
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""
         if self.history is None:
             raise InputError(f"there is no convergence to draw: {STOPS[self.stopped]}")
-        ax = axes_on(ax, 7, 4)
-        at = self.history["coalitions"]
-        ax.plot(at, self.history["widest"], ".-", color=PURPLE, label="widest interval (±)")
-        ax.plot(at, self.history["median"], ".-", color=BLUE, label="median interval (±)")
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xlabel("coalitions")
-        ax.set_ylabel("half-width of intervals")
-        right = ax.twinx()
-        right.plot(at, self.history["agreement"], color=GREEN, linestyle=":", label="rank agreement with the end")
-        right.set_ylabel("Spearman's ρ")
-        right.set_ylim(min(0.0, *self.history["agreement"]), 1.02)
-        lines = [*ax.get_lines(), *right.get_lines()]
-        ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="lower left")
-        ax.set_title(f"{self.method}: {STOPS[self.stopped]}", loc="left")
-        return ax
+        return draw_convergence(axes_on(ax, 7, 4), self.history, f"{self.method}: {STOPS[self.stopped]}")

@@ -1,36 +1,35 @@
 """What the k-NN values share: checked inputs, the neighbour space, validation weights, and sums by class."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._checkpoint import Checkpoint, digest
 from datassay._errors import InputError, UsageError
+from datassay._run import Run
 from datassay._tensors import without_tensors
-from datassay._work import Progress, workers
-from datassay.data import ACCEPTED, FittedOn, Inputs, Records, as_labels, prepare, prepare_records
+from datassay._work import workers
+from datassay.data import FittedOn, Inputs, as_labels
 from datassay.neighbors import (
-    DEFAULT_MEMORY,
+    IN_MEMORY,
     AnySpace,
     DeviceSpace,
     NeighbourGraph,
+    Neighbours,
     RecordSpace,
-    Run,
-    check_labels,
-    device_of,
-    record_space,
-    space_on,
+    Schedule,
+    View,
+    neighbours_of,
 )
 from datassay.results import Parameter, Values
 
-Weights = ArrayLike | Literal["balanced"] | None
-FEW: Final = 2**16
+T = TypeVar("T")
+Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
-IN_MEMORY: Final = object()
-"""In place of a device: what calls this wants its data in memory, wherever they come from."""
 
 
 def formulas(block: Any) -> Any:
@@ -50,6 +49,15 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
     had been downsampled (thesis §1.10; Mathematics §1).
 
+    Parameters
+    ----------
+    y_val
+        The validation labels.
+    ratio
+        How much the majority class counts, the minority class being 1.
+
+    Examples
+    --------
     >>> balance_weights(["sick", "well", "well", "well"], ratio=1.5).tolist()
     [1.0, 0.5, 0.5, 0.5]
     """
@@ -66,18 +74,37 @@ def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]
 class Game:
     """Training points as players; every validation point plays its own game, and values are weighted means."""
 
-    inputs: Inputs
-    space: AnySpace
+    near: Neighbours
     weights: NDArray[np.float64]
     n_classes: int
-    run: Run
+    run: Schedule
     told: dict[str, Parameter]
     folder: object = None
+
+    @property
+    def inputs(self) -> Inputs:
+        """Points, labels and ids."""
+        return self.near.inputs
+
+    @property
+    def space(self) -> AnySpace:
+        """The points, ready for distances."""
+        return self.near.space
+
+    def accumulate(self, view: View[T], add: Callable[[T, NDArray[np.float64]], None]) -> NDArray[np.float64]:
+        """Sum over validation points: ``add(block, total)`` adds to one number per training point."""
+        return self.near.accumulate(view, add, self.run)
+
+    def collect(self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+        """What ``compute(block)`` says of each validation point."""
+        return self.near.collect(view, compute, self.run)
 
     def keeping(self, method: str, parameters: dict[str, Parameter]) -> "Game":
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
         if self.folder is None:
             return self
+        from datassay._checkpoint import Checkpoint, digest
+
         seen: object = self.space
         if isinstance(self.space, RecordSpace):
             records = self.space.records
@@ -179,78 +206,36 @@ def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[st
 def make_game(
     X: object,
     y: object,
-    X_val: object | None,
-    y_val: object | None,
+    X_val: object,
+    y_val: object,
     *,
     metric: str,
     weights: Weights = None,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: object | None = None,
+    ids: object = None,
     fitted_on: FittedOn = "training",
-    device: object = IN_MEMORY,
+    among: bool = False,
+    in_memory: bool = False,
+    **run: Unpack[Run],
 ) -> Game:
-    """Check everything that does not depend on the method, and set up the neighbour space."""
-    chosen = None if device is IN_MEMORY else device_of(device, X, X_val)
-    if chosen is not None and client is not None:
-        raise UsageError("device and client are two answers to who does the work; give one of them")
-    if isinstance(X, Records):
-        if chosen is not None:
-            raise UsageError("device is for records in memory or on a card, and these are read in blocks")
-        if fitted_on == "validation":
-            raise UsageError(f"X must be in memory here: {ACCEPTED}")
-        if client is not None:
-            raise UsageError("client is for records in memory, and these are read in blocks")
-        run = Run(n_jobs, memory, progress)
-        return _streamed_game(X, y, X_val, y_val, metric, weights, n_classes, ids, run, checkpoint)
-    inputs, run = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on), Run(n_jobs, memory, progress, client)
-    # Where the training data must not show, a record without a direction must not stop everybody's answer.
-    space = space_on(chosen, inputs.points, inputs.points_val, metric, run, zero_rows=fitted_on == "validation")
-    check_labels(inputs, space.n_train, space.n_validation)
-    return _game(inputs, space, metric, weights, n_classes, run, checkpoint)
+    """Check everything that does not depend on the method, and find the neighbours, unless X is those already.
 
-
-def _streamed_game(
-    records: Records,
-    y: object,
-    X_val: object | None,
-    y_val: object | None,
-    metric: str,
-    weights: Weights,
-    n_classes: int | None,
-    ids: object | None,
-    run: Run,
-    checkpoint: object | None,
-) -> Game:
-    """The game of records that are read in blocks."""
-    inputs = prepare_records(records, y, X_val, y_val, ids)
-    if workers(run.n_jobs).kind != "threads":  # chosen for all that is done meanwhile: it is no error that this is not
-        inputs = replace(inputs, notes=(*inputs.notes, ELSEWHERE))
-    space = record_space(inputs, metric)
-    if len(records) <= FEW:  # where k is no less than their number, values need no neighbours: nobody would look
-        space.check()
-    return _game(inputs, space, metric, weights, n_classes, run, checkpoint)
-
-
-def _game(
-    inputs: Inputs,
-    space: AnySpace,
-    metric: str,
-    weights: Weights,
-    n_classes: int | None,
-    run: Run,
-    checkpoint: object | None = None,
-) -> Game:
+    ``in_memory``: the method wants its data in memory, wherever they come from.
+    """
+    schedule, device = Schedule.of(run), IN_MEMORY if in_memory else run.get("device")
+    near = neighbours_of(
+        X, y, X_val, y_val, metric=metric, ids=ids, device=device, fitted_on=fitted_on, run=schedule, among=among
+    )
+    inputs, space = near.inputs, near.space
+    if isinstance(space, RecordSpace) and workers(schedule.n_jobs).kind != "threads":
+        # Chosen for all that is done meanwhile: it is no error that this is not.
+        near = near.having(replace(inputs, notes=(*inputs.notes, ELSEWHERE)))
     if n_classes is None:
         n_classes = inputs.n_classes
     else:
         n_classes = _checks.integer("n_classes", n_classes, at_least=inputs.n_classes)
     told: dict[str, Parameter] = {
-        "metric": metric,
+        "metric": near.metric,
         "n_classes": n_classes,
         "validation": "each other" if inputs.points_val is None else "given",
         "n_validation": space.n_validation,
@@ -258,8 +243,7 @@ def _game(
     }
     if isinstance(space, DeviceSpace):
         told["device"] = space.device.type
-    checked = _check_weights(weights, inputs.labels_val)
-    return Game(inputs, space, checked, n_classes, run, told, checkpoint)
+    return Game(near, _check_weights(weights, inputs.labels_val), n_classes, schedule, told, run.get("checkpoint"))
 
 
 def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:

@@ -13,17 +13,17 @@ serves both with the same bound.
 """
 
 import math
-import os
-from typing import get_args
+from typing import Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import KnnUtility
+from datassay._choices import KnnUtility, Metric
 from datassay._errors import UsageError
-from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, FullRanking, NearestRanking, Ranked, accumulate, collect
+from datassay._run import Run, documented
+from datassay.data import Ids, Labels, Points
+from datassay.neighbors import EUCLIDEAN, FullRanking, NearestRanking, NeighbourGraph, Neighbours, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 
@@ -69,25 +69,21 @@ def approximate(limit: int, error: float | None) -> tuple[str, ...]:
     )
 
 
+@documented()
 def knn_shapley(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     k: int = 5,
-    utility: str = "soft",
-    metric: str = "euclidean",
+    utility: KnnUtility = "soft",
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Exact Shapley value of every training record for a k-NN classifier.
 
@@ -99,7 +95,8 @@ def knn_shapley(
     ----------
     X, y
         Training features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out). Or
-        :class:`Records` from :func:`open_records` and no y: read in blocks, with X_val and a tolerance given.
+        :class:`Records` from :func:`open_records` and no y: read in blocks, with X_val and a tolerance given. Or
+        :class:`Neighbours` in the place of all data, metric and ids: several methods then share one search.
     X_val, y_val
         Validation features and labels. Left out, every record is valued by the others: each takes its turn as the
         validation point, with itself removed.
@@ -120,19 +117,6 @@ def knn_shapley(
         Number of classes, if larger than the number of distinct labels.
     ids
         Ids of the training records; 0, 1, … or the frame's index or the table's ids if left out.
-    n_jobs, memory, progress
-        Threads (all cores), bytes for blocks, and a callback or True for a bar. They cannot change the values.
-    client
-        A ``dask.distributed.Client``: blocks are run by its cluster, where ``memory`` is for each thread of a worker.
-        So they are within ``joblib.parallel_config(backend="dask")``; other backends of joblib serve as well.
-    checkpoint
-        A folder in which finished blocks are kept. A run that was stopped, or killed, goes on from there when it is
-        called again, to the same bits; a folder of other data or parameters is refused.
-    device
-        ``"cuda"`` (or ``"cuda:1"``, …): a graphics card does it, by torch (``pip install "datassay[gpu]"``), as it does
-        for features that are tensors on a card already. ``"cpu"``: torch does it here, to try out what a card would
-        say. Rankings are the same to the last tie, and values differ by rounding alone, some 1e-15. By default
-        ``memory`` is then what is free on the card.
 
     Returns
     -------
@@ -154,10 +138,7 @@ def knn_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
-    )  # fmt: skip
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
     if game.streamed and tolerance is None:
         raise UsageError(NEEDS_ALL)
     n = game.n_players
@@ -183,32 +164,27 @@ def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.fl
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         formulas(block).add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
 
-    return accumulate(game.space, FullRanking() if limit == n else NearestRanking(limit), add, game.run)
+    return game.accumulate(FullRanking() if limit == n else NearestRanking(limit), add)
 
 
+@documented(knn_shapley)
 def knn_loo(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     k: int = 5,
-    utility: str = "soft",
-    metric: str = "euclidean",
+    utility: KnnUtility = "soft",
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
     *,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Leave-one-out value for a k-NN classifier: what the whole training set loses without the record.
 
-    Only the k nearest matter, and when one goes, rank k+1 moves up: (b_i − b_{k+1}) / k. Parameters as in
-    :func:`knn_shapley`.
+    Only the k nearest matter, and when one goes, rank k+1 moves up: (b_i − b_{k+1}) / k.
 
     >>> import datassay as da
     >>> da.knn_loo([[0.0], [1.0], [2.0]], ["a", "a", "b"], [[0.1]], ["a"], k=2).values.tolist()
@@ -216,10 +192,7 @@ def knn_loo(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
-    )  # fmt: skip
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
     n = game.n_players
     if n > k:
         codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
@@ -227,8 +200,7 @@ def knn_loo(
         def add(block: Ranked, total: NDArray[np.float64]) -> None:
             formulas(block).add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
 
-        run = game.keeping("knn_loo", {"k": k, "utility": utility}).run
-        total = accumulate(game.space, NearestRanking(k + 1), add, run)
+        total = game.keeping("knn_loo", {"k": k, "utility": utility}).accumulate(NearestRanking(k + 1), add)
     elif utility == "fraction":
         total = game.by_class(1.0 / k)
     elif n == 1:
@@ -263,23 +235,19 @@ def chance_of_fewer(n: int, k: int) -> float:
     return 1.0 if k > n else float(bdtr(k - 1, n, 0.5))
 
 
+@documented(knn_shapley)
 def knn_banzhaf(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Exact Banzhaf value of every training record for a k-NN classifier (``fraction`` utility).
 
@@ -295,21 +263,7 @@ def knn_banzhaf(
     [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(
-        X,
-        y,
-        X_val,
-        y_val,
-        metric=metric,
-        weights=weights,
-        ids=ids,
-        n_jobs=n_jobs,
-        memory=memory,
-        progress=progress,
-        client=client,
-        checkpoint=checkpoint,
-        device=device,
-    )
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
     n = game.n_players
     chances = banzhaf_chances(k, n)
     error: float | None = None
@@ -323,7 +277,7 @@ def knn_banzhaf(
         formulas(block).add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
 
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("knn_banzhaf", told).run)
+    total = game.keeping("knn_banzhaf", told).accumulate(NearestRanking(len(chances)), add)
     total += game.by_class(chance_of_fewer(n - 1, k) / k)
     return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
@@ -340,27 +294,23 @@ def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
     return low
 
 
+@documented(knn_shapley)
 def self_shapley(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     k: int = 5,
-    utility: str = "soft",
-    metric: str = "euclidean",
+    utility: KnnUtility = "soft",
+    metric: Metric = EUCLIDEAN,
     *,
     tolerance: float | None = None,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Shapley value of each record for predicting itself: high where nobody else could vouch for it.
 
     The record is its own validation point and its own nearest neighbour, whatever its duplicates:
-    φ_1 = 1/k − Σ_{j>k} b_j / (j (j−1)) over the other ranks. Parameters as in :func:`knn_shapley`.
+    φ_1 = 1/k − Σ_{j>k} b_j / (j (j−1)) over the other ranks.
 
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [9.0]], ["a", "a", "b"]
@@ -369,21 +319,7 @@ def self_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(
-        X,
-        y,
-        None,
-        None,
-        metric=metric,
-        n_classes=n_classes,
-        ids=ids,
-        n_jobs=n_jobs,
-        memory=memory,
-        progress=progress,
-        client=client,
-        checkpoint=checkpoint,
-        device=device,
-    )
+    game = make_game(X, y, None, None, metric=metric, n_classes=n_classes, ids=ids, among=True, **run)
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
     limit, error = _truncation(n, used, tolerance)
@@ -399,7 +335,7 @@ def self_shapley(
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    (values,) = collect(game.space, view, compute, game.keeping("self_shapley", told).run)
+    (values,) = game.keeping("self_shapley", told).collect(view, compute)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)

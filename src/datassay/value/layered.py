@@ -12,15 +12,13 @@ coalitions are a core set: known by index alone, kept, and used again for whoeve
 Reference: Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022.
 """
 
-import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +30,7 @@ from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay._work import Progress
 from datassay.data import Table, prepare
-from datassay.results import Fact, Parameter, as_facts, check_axes, frozen, new_axes, write_whole
+from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.coalitions import (
     Estimator,
     ModelGame,
@@ -45,6 +43,7 @@ from datassay.value.coalitions import (
     players,
 )
 from datassay.value.estimate import Estimate
+from datassay.value.figures import draw_design
 from datassay.value.semivalues import Rules, Run, quantile
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def layer_counts(n: int, alpha: float, beta: float, c: float, bound: Bound = "ho
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(Result):
     """Coalitions drawn for Layered Shapley values, by index: a core set that can be kept and used again.
 
     Attributes
@@ -100,6 +99,8 @@ class Design:
     repeats
         How often each was drawn.
 
+    Its data frames have a row for each coalition: size, repeats.
+
     Examples
     --------
     >>> import datassay as da
@@ -107,6 +108,8 @@ class Design:
     >>> 20 < design.coalitions_per_player < 40, design.fits < 4000
     (True, True)
     """
+
+    COLUMNS: ClassVar = {"size": "sizes", "repeats": "repeats"}
 
     n: int
     alpha: float
@@ -140,9 +143,12 @@ class Design:
             raise InputError(
                 "this is no design: coalitions must be sorted by size, players within them, each drawn at least once"
             )
-        object.__setattr__(self, "members", members)
-        object.__setattr__(self, "repeats", frozen(repeats))
-        object.__setattr__(self, "expected", frozen(expected))
+        for name, array in (("members", members), ("repeats", repeats), ("expected", expected)):
+            object.__setattr__(self, name, array)
+        super().__post_init__()
+
+    def _who(self) -> str:
+        return "coalitions"
 
     def __repr__(self) -> str:
         return (
@@ -211,20 +217,11 @@ class Design:
             f"All players take {self.fits:,} model fits, a new one {len(self.members):,}."
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw how many coalitions there are of each size; returns the axes."""
-        if ax is None:
-            ax = new_axes(6, 4)
-        check_axes(ax)
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw how many coalitions there are of each size, named ``label`` in the legend; returns the axes."""
         drawn = np.bincount(self.sizes, self.repeats, minlength=self.n)
-        ax.plot(np.arange(self.n), np.maximum(drawn, 0.5), ".", color="#4477aa", label="drawn")
-        ax.plot(np.arange(self.n), self.expected, color="#aa3377", label="expected for each player")
-        ax.set_yscale("log")
-        ax.set_xlabel("size of coalition")
-        ax.set_ylabel("coalitions")
-        ax.legend(frameon=False)
-        ax.set_title(f"{self.fits:,} fits for {self.n:,} players", loc="left")
-        return ax
+        title = f"{self.fits:,} fits for {self.n:,} players"
+        return draw_design(axes_on(ax, 6, 4), drawn, self.expected, title, label)
 
     def value(
         self,
@@ -300,57 +297,16 @@ class Design:
             found.values, "layered_shapley", _told(self) | {"newcomers": new}, found.errors, found.half(confidence)
         )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to a .json file that :func:`load_design` reads; it holds indices only, and nothing of the data."""
-        if Path(path).suffix.lower() != ".json":
-            raise UsageError(f"cannot write {str(path)!r}: the name of a design must end in .json")
-        content = {
-            "datassay": {"kind": "design", "version": self.version},
-            "n": self.n,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "c": self.c,
-            "bound": self.bound,
-            "seed": self.seed,
-            "expected": self.expected.tolist(),
-            "members": [members.tolist() for members in self.members],
-            "repeats": self.repeats.tolist(),
-        }
-
-        def write(file: Path) -> None:
-            file.write_text(json.dumps(content), encoding="utf-8")
-
-        return write_whole(path, write)
-
 
 def load_design(path: str | os.PathLike[str]) -> Design:
-    """Read a design that :meth:`Design.save` wrote.
+    """The design that :meth:`Design.save` wrote: indices and settings, nothing of the data.
 
     >>> import datassay as da, tempfile, pathlib
     >>> file = da.layered_design(20, alpha=0.5, c=1.0).save(pathlib.Path(tempfile.mkdtemp()) / "core.json")
     >>> da.load_design(file).n
     20
     """
-    try:
-        content: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        if content["datassay"]["kind"] != "design":
-            raise KeyError("kind")
-        return Design(
-            n=int(content["n"]),
-            alpha=float(content["alpha"]),
-            beta=float(content["beta"]),
-            c=float(content["c"]),
-            bound=content["bound"],
-            seed=int(content["seed"]),
-            expected=np.array(content["expected"], np.float64),
-            members=tuple(np.array(members, np.int64) for members in content["members"]),
-            repeats=np.array(content["repeats"], np.int64),
-            version=str(content["datassay"]["version"]),
-        )
-    except OSError:
-        raise InputError(f"there is no file {str(path)!r}") from None
-    except (KeyError, TypeError, ValueError, InputError):
-        raise InputError(f"{str(path)!r} is not a design saved by datassay") from None
+    return Design.load(path)
 
 
 def layered_design(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from datassay._checkpoint import Kept
 from datassay._work import Bar, chunks, in_order, thread_count
-from datassay.neighbors import RecordSpace, Run, group_size, mark_bytes, saving, visit_within
+from datassay.neighbors import RecordSpace, Schedule, group_size, mark_bytes, saving, visit_within
 from datassay.value.game import Game
 
 AT_ONCE = 2**16
@@ -78,7 +78,7 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
     return total
 
 
-def _next_pass(run: Run, kind: Literal["sum", "rows"]) -> AbstractContextManager[Kept | None]:
+def _next_pass(run: Schedule, kind: Literal["sum", "rows"]) -> AbstractContextManager[Kept | None]:
     return nullcontext() if run.checkpoint is None else run.checkpoint.begin(kind)
 
 

@@ -5,40 +5,38 @@ how many of them match, two numbers for each validation point. That makes it fas
 Reference: Wang et al. 2023 (TKNN-Shapley).
 """
 
-import os
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, Within, WithinThreshold, accumulate
+from datassay._choices import Metric
+from datassay._run import Run, documented
+from datassay.data import Ids, Labels, Points
+from datassay.neighbors import COSINE, NeighbourGraph, Neighbours, Within, WithinThreshold
 from datassay.results import Values
 from datassay.value.game import Game, Weights, formulas, make_game
-from datassay.value.knn import harmonic
+from datassay.value.knn import harmonic, knn_shapley
 from datassay.value.streamed import streamed_threshold_total
 
 NOTHING = 1e-15  # sums that are as small cancelled out, but for what rounding left; …
 ROUNDED = 2.0**-51  # … for each validation point it may be that much
 
 
+@documented(knn_shapley)
 def tknn_shapley(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     tau: float = -0.5,
-    metric: str = "cosine",
+    metric: Metric = COSINE,
     weights: Weights = None,
     *,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Exact Shapley value of every training record for a threshold-neighbour classifier.
 
@@ -46,19 +44,21 @@ def tknn_shapley(
     with match bit b is worth (b − 1/C)/c + (b/c − (p − b)/(c(c−1))) (H_c − 1), and everyone else nothing. The number
     of records does not enter (Mathematics §3, finding 1).
 
-    ``tau`` is in the metric's own scale: minus the cosine similarity by default, so −0.5 means a similarity of at
-    least 0.5; :func:`tune_tau` chooses one. Other parameters as in :func:`knn_shapley`.
+    Parameters
+    ----------
+    tau
+        The largest distance of a neighbour, in the metric's own scale: minus the cosine similarity by default, so −0.5
+        means a similarity of at least 0.5; :func:`tune_tau` chooses one.
 
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], ["a", "a", "b"]
     >>> da.tknn_shapley(X, y, [[1.0, 0.05]], ["a"]).values.tolist()
     [0.25, 0.25, 0.0]
     """
     tau = _checks.number("tau", tau)
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=n_jobs,
-        memory=memory, progress=progress, client=client, checkpoint=checkpoint, device=device,
-    )  # fmt: skip
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
     if game.streamed:
         total = streamed_threshold_total(game, tau)
     else:
@@ -82,4 +82,4 @@ def _threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
         )
 
-    return accumulate(game.space, WithinThreshold(tau), add, game.keeping("tknn_shapley", {"tau": tau}).run)
+    return game.keeping("tknn_shapley", {"tau": tau}).accumulate(WithinThreshold(tau), add)

@@ -1,97 +1,118 @@
 """Choosing k and τ by validation accuracy: one neighbour pass scores every candidate."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import UsageError
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, Distances, EveryDistance, NearestRanking, NeighbourGraph, Ranked, collect
-from datassay.results import Fact, FrameKind, as_facts, check_axes, frozen, make_frame, new_axes, save_columns
+from datassay.data import Labels, Points
+from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
+    Distances,
+    EveryDistance,
+    NearestRanking,
+    NeighbourGraph,
+    Neighbours,
+    Ranked,
+)
+from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
+from datassay.value.knn import knn_shapley
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Tuning:
-    """Validation accuracy of every candidate, and the best one."""
+class Tuning(Result):
+    """Validation accuracy of every candidate, and the best one.
+
+    Attributes
+    ----------
+    parameter
+        What was chosen: k or tau.
+    candidates, scores
+        Its values in rising order, and the accuracy with each; in data frames the columns ``k`` or ``tau``, and
+        ``accuracy``.
+    best
+        The best of the candidates.
+    parameters, notes, version
+        How accuracy was measured.
+    """
+
+    COLUMNS: ClassVar = {"candidate": "candidates", "accuracy": "scores"}
 
     parameter: str
     candidates: NDArray[np.generic]
     scores: NDArray[np.float64]
     best: int | float
-
-    def __post_init__(self) -> None:
-        for name in ("candidates", "scores"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str = __version__
 
     def __repr__(self) -> str:
-        return f"Tuning({self.parameter}={self.best:g} is best of {len(self.candidates)}: {self.scores.max():.4f})"
+        return f"Tuning({self.parameter}={self.best:g} is best of {len(self)}: {self.scores.max():.4f})"
+
+    def _who(self) -> str:
+        return "candidates"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``best_k`` or ``best_tau``, its ``accuracy``, how many ``candidates`` there were."""
-        return as_facts(
-            {f"best_{self.parameter}": self.best, "accuracy": self.scores.max(), "candidates": len(self.candidates)}
-        )
+        return as_facts({f"best_{self.parameter}": self.best, "accuracy": self.scores.max(), "candidates": len(self)})
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """Candidates and their accuracy as a data frame."""
-        return make_frame({self.parameter: self.candidates, "accuracy": self.scores}, kind)
+    def _columns(self) -> Columns:
+        return {self.parameter: self.candidates, "accuracy": self.scores}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write candidates and their accuracy to a .parquet, .json or .csv file."""
-        header = {"kind": "tuning", "parameter": self.parameter, "best": self.best, "version": __version__}
-        return save_columns(path, header, {self.parameter: self.candidates, "accuracy": self.scores})
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        return super()._fields(header, columns | {"candidate": columns[header["parameter"]]})
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw accuracy against the parameter, the best marked."""
-        if ax is None:
-            ax = new_axes(6, 3.5)
-        check_axes(ax)
-        ax.plot(self.candidates.astype(float), self.scores, marker=".", color="#4477aa")
-        ax.axvline(self.best, color="black", linewidth=0.8)
-        ax.set_title(f"{self.parameter} = {self.best:g} predicts best ({self.scores.max():.1%})", loc="left")
-        ax.set_xlabel(self.parameter)
-        ax.set_ylabel("validation accuracy")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw accuracy against the parameter, the best marked; returns the axes.
+
+        ``label`` names these candidates in a legend, so that several results can share the axes.
+        """
+        return draw_tuning(axes_on(ax, 6, 3.5), self.parameter, self.candidates, self.scores, self.best, label)
 
 
+@documented(knn_shapley)
 def tune_k(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     candidates: Sequence[int] | None = None,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
-    *,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Tuning:
     """Choose k by the accuracy of the k-NN majority vote on the validation set (or leave-one-out without one).
 
-    All candidates (1 to 50 unless given) come from one pass over the nearest neighbours. Votes tie to the class
-    that sorts first; among equally good k the smallest is best.
+    All candidates come from one pass over the nearest neighbours. Votes tie to the class that sorts first; among
+    equally good k the smallest is best.
 
+    Parameters
+    ----------
+    candidates
+        Numbers of neighbours to try, 1 to 50 if left out.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "b", "a", "b"]
     >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
     [0.5, 1.0]
     """
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
-    )
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
     chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
     if len(chosen) == 0:
         raise UsageError("candidates is empty; give at least one k")
@@ -106,44 +127,46 @@ def tune_k(
         kernels.write_votes(block.order, codes, codes_val[block.rows], classes, found)
         return (found,)
 
-    (correct,) = collect(game.space, NearestRanking(depth), compute, game.run)
+    (correct,) = game.collect(NearestRanking(depth), compute)
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
-    return Tuning("k", ks, scores, int(ks[scores.argmax()]))
+    return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
 
 
+@documented(knn_shapley)
 def tune_tau(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     candidates: Sequence[float] | None = None,
-    metric: str = "cosine",
+    metric: Metric = COSINE,
     weights: Weights = None,
-    *,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Tuning:
     """Choose τ by the accuracy of the vote of all neighbours within it; nobody within counts as a guess, 1/C.
 
-    Without ``candidates``: −0.9, −0.8, … −0.1 for cosine; for other metrics 20 quantiles of the distances seen from up
-    to 64 validation points. All candidates come from one pass. Among equally good τ the largest is best, as it gives
-    more records a value.
+    All candidates come from one pass. Among equally good τ the largest is best, as it gives more records a value.
 
+    Parameters
+    ----------
+    candidates
+        Thresholds to try. Left out, −0.9, −0.8, … −0.1 for cosine; for other metrics 20 quantiles of the distances seen
+        from up to 64 validation points.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[1.0, 0.0], [1.0, 0.2], [0.0, 1.0]], ["a", "a", "b"]
     >>> da.tune_tau(X, y, [[1.0, 0.1]], ["a"], candidates=[-0.9, 0.5]).best
     0.5
     """
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_jobs=n_jobs, memory=memory, progress=progress
-    )
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
     space = game.space
     if isinstance(space, NeighbourGraph):
         raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")
     if candidates is None:
-        taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if metric == "cosine" else _quantiles(game)
+        taus = np.round(np.arange(-0.9, 0.0, 0.1), 1) if game.near.metric == "cosine" else _quantiles(game)
     else:
         taus = np.unique([_checks.number("candidates", tau) for tau in candidates])
     if len(taus) == 0:
@@ -158,10 +181,10 @@ def tune_tau(
         kernels.write_threshold_votes(block.filled, thresholds, codes, codes_val[block.rows], classes, found)
         return (found,)
 
-    (score,) = collect(space, EveryDistance(), compute, game.run)
+    (score,) = game.collect(EveryDistance(), compute)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
-    return Tuning("tau", taus, scores, float(taus[best]))
+    return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)
 
 
 def _quantiles(game: Game) -> NDArray[np.float64]:

@@ -10,21 +10,21 @@ References: the thesis, chapter 2, and its earlier text; corrected: errata 2 to 
 """
 
 import math
-import os
 from collections.abc import Sequence
-from typing import get_args
+from typing import Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Variant
+from datassay._choices import Metric, Variant
 from datassay._errors import InputError, UsageError
-from datassay._work import Progress
-from datassay.neighbors import DEFAULT_MEMORY, NearestRanking, Ranked, accumulate, collect
+from datassay._run import Blocks, Run, documented
+from datassay.data import Ids, Labels, Points
+from datassay.neighbors import EUCLIDEAN, NearestRanking, NeighbourGraph, Neighbours, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
-from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer
+from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer, knn_shapley
 
 
 def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
@@ -48,32 +48,28 @@ def _nobody(k: int, n: int) -> tuple[str, ...]:
     return (f"k={k} is not less than the number of records ({n}): nobody is displaced, and nothing moves",)
 
 
+@documented(knn_shapley)
 def waka(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | NeighbourGraph | None = None,
+    y_val: Labels | None = None,
     k: int = 5,
     variant: Variant = "signed",
     tau: float = 0.5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
     *,
     tolerance: float | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """Wasserstein k-NN attribution of every training record, the mean over validation points.
 
     Parameters
     ----------
-    X, y, X_val, y_val, k, metric, weights, ids, n_jobs, memory, progress, client, checkpoint, device
-        As in :func:`datassay.knn_shapley`; with k or fewer records nobody is displaced, and values are 0.
+    k
+        Number of neighbours; with k or fewer records none is displaced, and values are 0.
     variant
         ``"signed"``: the distance W₁ that a record moves the loss, positive where its label matches. ``"removal"``:
         of a match, only what it moves among the utilities above 1 − τ counts; for deciding what to remove.
@@ -94,10 +90,7 @@ def waka(
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("variant", variant, get_args(Variant))
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress,
-        client=client, checkpoint=checkpoint, device=device,
-    )  # fmt: skip
+    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
     most = [k - 1, k - 1]
@@ -114,31 +107,27 @@ def waka(
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
-    total = accumulate(game.space, NearestRanking(len(chances)), add, game.keeping("waka", told).run)
+    total = game.keeping("waka", told).accumulate(NearestRanking(len(chances)), add)
     notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
     return game.result(game.mean(total), "waka", told, notes, error)
 
 
+@documented(waka, knn_shapley)
 def self_waka(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     *,
     tolerance: float | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Values:
     """How far each record moves the loss of predicting itself: high where its presence shows the most.
 
     The record is its own validation point and at rank 1, whatever its duplicates:
     (1/2k) Σ over the other ranks j with another label of C(j−2, k−1)/2^{j−1} (Mathematics §4). It goes with how well
-    membership attacks do. Parameters as in :func:`waka`.
+    membership attacks do.
 
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [9.0]], ["a", "a", "b"]
@@ -146,10 +135,7 @@ def self_waka(
     [0.125, 0.125, 0.375]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(
-        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress, client=client,
-        checkpoint=checkpoint, device=device,
-    )  # fmt: skip
+    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, **run)
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     codes = game.inputs.codes
 
@@ -160,40 +146,46 @@ def self_waka(
 
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
-    run = game.keeping("self_waka", told).run
-    (values,) = collect(game.space, NearestRanking(max(1, len(chances) - 1)), compute, run)
+    (values,) = game.keeping("self_waka", told).collect(NearestRanking(max(1, len(chances) - 1)), compute)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
 
+@documented(waka, knn_shapley)
 def waka_influence(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     removed: Sequence[int] | NDArray[np.generic] = (),
     k: int = 5,
-    metric: str = "euclidean",
+    metric: Metric = EUCLIDEAN,
     *,
     exact: bool = True,
     tolerance: float | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Values:
     """How self-WaKA of the remaining records changes when some are removed: who is more exposed then, who less.
 
-    ``removed`` are positions, or a Boolean mask. With ``exact``, self-WaKA is evaluated again without all of them;
-    otherwise the changes from removing each one alone are added up, WaKAInf(Remove(Z) ⇒ z) = Σ_{z_j ∈ Z} [self-WaKA(z;
-    D − z_j) − self-WaKA(z; D)] (Mathematics §4): removing rank r drops its own term, and every later rank comes one
-    nearer. Both cost one pass. Other parameters as in :func:`waka`; removed records are not in the result.
+    Removed records are not in the result.
 
+    Parameters
+    ----------
+    removed
+        The records that go: their positions, or a Boolean mask.
+    exact
+        Evaluate self-WaKA again without all of them. Otherwise the changes from removing each one alone are added up,
+        WaKAInf(Remove(Z) ⇒ z) = Σ_{z_j ∈ Z} [self-WaKA(z; D − z_j) − self-WaKA(z; D)] (Mathematics §4): removing rank r
+        drops its own term, and every later rank comes one nearer. Both cost one pass.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "b", "b"]
     >>> da.waka_influence(X, y, removed=[1], k=1).values.tolist()  # the first record loses the one that vouched for it
     [0.1875, -0.125, -0.0625]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, progress=progress)
+    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, in_memory=True, **run)
     n = game.space.n_train
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
@@ -215,7 +207,7 @@ def waka_influence(
 
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
-    (values,) = collect(game.space, NearestRanking(min(n - 1, max(1, wanted - 1))), compute, game.run)
+    (values,) = game.collect(NearestRanking(min(n - 1, max(1, wanted - 1))), compute)
     return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
 
 

@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from datassay._elsewhere import Cluster, Crew, Processes, Promise, WorkerLostError
+from datassay._cluster import Cluster
+from datassay._crew import Crew, Promise, WorkerLostError
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
+from datassay._processes import Processes
 from datassay._work import workers
 from datassay.value.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
 

@@ -1,30 +1,16 @@
 """What a re-identification attack found: person by person, scenario by scenario, beside what guessing finds."""
 
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay import _checks
 from datassay._version import __version__
-from datassay.results import (
-    Fact,
-    FrameKind,
-    Parameter,
-    as_facts,
-    check_axes,
-    freeze,
-    make_frame,
-    new_axes,
-    row_of,
-    save_columns,
-    value_of,
-)
+from datassay.identity.figures import draw_risks, draw_shares
+from datassay.results import Columns, Fact, Parameter, PerRecord, Result, as_facts, axes_on, row_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Risk:
+class Risk(PerRecord):
     """The re-identification risk of each person; made by :func:`datassay.reidentification_risk`.
 
     Attributes
@@ -54,6 +40,18 @@ class Risk:
         The scenarios, what they count for, and (linkability, gain, score) in each, over people in the release.
     """
 
+    COLUMNS: ClassVar = {
+        "id": "ids",
+        "risk": "values",
+        "present": "present",
+        "linkability": "linkability",
+        "gain": "gain",
+        "guess": "guesses",
+        "lower": "lower",
+        "upper": "upper",
+    }
+    ASIDE: ClassVar = ("attacked",)
+
     values: Floats
     ids: NDArray[np.generic]
     present: NDArray[np.bool_]
@@ -72,32 +70,11 @@ class Risk:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(
-            self,
-            "values",
-            "ids",
-            "present",
-            "linkability",
-            "gain",
-            "guesses",
-            "control",
-            "attacked",
-            "scenario_weights",
-            "scenario_means",
-            "lower",
-            "upper",
-        )
-
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return f"Risk({len(self):,} people, mean {self.mean():.3f})"
 
-    def of(self, id: object) -> float:
-        """The risk of the person with this id."""
-        return value_of(id, self.ids, self.values)
+    def _who(self) -> str:
+        return "people"
 
     def mean(self) -> float:
         """The mean risk of everyone, those not in the release at 0."""
@@ -132,10 +109,6 @@ class Risk:
             few = len(self.control)
             return f"better than picking a record at random; a control of {few} people is too small to say more"
         return f"the attack scores {risk.mean() - by_guess:.3f} more than picking a record at random"
-
-    def highest(self, count: int = 10) -> NDArray[np.intp]:
-        """Positions of the people most at risk; ties by position."""
-        return np.argsort(-self.values, kind="stable")[: _checks.integer("count", count, at_least=0)]
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -180,60 +153,37 @@ class Risk:
         if count > 0:
             listed = ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3f})" for i in self.highest(count))
             lines.append(f"Most at risk: {listed}")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the distribution of risk, with its mean, guessing, and the control; returns the axes."""
-        if ax is None:
-            ax = new_axes(7, 4)
-        check_axes(ax)
-        ax.hist(self.values, np.linspace(0, 1, 41).tolist(), color="#4477aa")
-        ax.axvline(self.mean(), color="black", label=f"mean {self.mean():.3f}")
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw the distribution of risk, with its mean, guessing, and the control; returns the axes.
+
+        With a ``label`` for the legend the distribution is drawn alone, so that several results can share the axes.
+        """
+        ax = axes_on(ax, 7, 4)
         guess = float(self.guesses[self.present].mean()) if self.present.any() else 0.0
-        ax.axvline(guess, color="#888888", linestyle="--", label=f"picking at random {guess:.3f}")
-        if len(self.control):
-            other = float(self.control.mean())
-            ax.axvline(other, color="#ee7733", linestyle=":", label=f"people not in the release {other:.3f}")
-        ax.set_xlim(0, 1)
-        ax.set_xlabel("re-identification risk")
-        ax.set_ylabel("people")
+        draw_risks(ax, self.values, guess, float(self.control.mean()) if len(self.control) else None, label)
         ax.set_title(f"Risk of {len(self):,} people", loc="left")
-        ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns: dict[str, NDArray[np.generic] | None] = {
-            "id": self.ids, "risk": self.values, "present": self.present, "linkability": self.linkability,
-            "gain": self.gain, "guess": self.guesses, "attacked_linkability": self.attacked[:, 0],
-            "attacked_gain": self.attacked[:, 1], "attacked_risk": self.attacked[:, 2], "lower": self.lower,
-            "upper": self.upper,
-        }  # fmt: skip
-        return {name: column for name, column in columns.items() if column is not None}
+    def _columns(self) -> Columns:
+        attacked = zip(_ATTACKED, self.attacked.T, strict=True)
+        return {**super()._columns(), **dict(attacked)}
 
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, risk, present, what it is made of, guess, as attacked, and limits where sampled."""
-        return make_frame(self._columns(), kind)
+    @classmethod
+    def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+        attacked = np.column_stack([columns[name].astype(np.float64) for name in _ATTACKED])
+        return {**super()._fields(header, columns), "attacked": attacked}
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "risk",
-            "control": self.control.tolist(),
-            "scenarios": list(self.scenarios),
-            "scenario_weights": self.scenario_weights.tolist(),
-            "scenario_means": self.scenario_means.tolist(),
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
+
+_ATTACKED = ("attacked_linkability", "attacked_gain", "attacked_risk")
 
 
 @dataclass(frozen=True, eq=False)
-class RiskShapley:
+class RiskShapley(Result):
     """Which attributes give each person away; made by :func:`datassay.reidentification_shapley`.
+
+    Its frame has a row for each person: id, present, and ``value_NAME`` for each attribute.
 
     Attributes
     ----------
@@ -244,6 +194,14 @@ class RiskShapley:
     lower, upper
         Confidence limits where orders were sampled; None if values are exact.
     """
+
+    COLUMNS: ClassVar = {
+        "id": "ids",
+        "present": "present",
+        "value_*": "values",
+        "lower_*": "lower",
+        "upper_*": "upper",
+    }
 
     values: Floats
     ids: NDArray[np.generic]
@@ -256,14 +214,11 @@ class RiskShapley:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
-    def __post_init__(self) -> None:
-        freeze(self, "values", "ids", "present", "lower", "upper")
-
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return f"RiskShapley({len(self):,} people × {len(self.columns)} attributes)"
+
+    def _who(self) -> str:
+        return "people"
 
     def of(self, id: object) -> dict[str, float]:
         """The values of each attribute for the person with this id."""
@@ -298,95 +253,11 @@ class RiskShapley:
         for name, value in means.items():
             interval = f" ± {half[name]:.4f}" if half[name] else ""
             lines.append(f"  {name:<{width}}  {value:7.4f}{interval}")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the mean of each attribute; returns the axes."""
-        if ax is None:
-            ax = new_axes(7, 0.35 * len(self.columns) + 1.2)
-        check_axes(ax)
-        means, half = self.mean(), dict(zip(self.columns, self.mean_half(), strict=True))
-        names = list(means)[::-1]
-        ax.barh(names, [means[name] for name in names], xerr=[half[name] for name in names], color="#4477aa")
-        ax.set_xlabel("re-identification Shapley value")
+    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+        """Draw the mean of each attribute; returns the axes. ``label`` is for the legend."""
+        ax = axes_on(ax, 7, 0.35 * len(self.columns) + 1.2)
+        draw_shares(ax, self.mean(), dict(zip(self.columns, self.mean_half(), strict=True)), label)
         ax.set_title(f"What gives {len(self):,} people away", loc="left")
-        ax.spines[["top", "right"]].set_visible(False)
         return ax
-
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        columns: dict[str, NDArray[np.generic]] = {"id": self.ids, "present": self.present}
-        for j, name in enumerate(self.columns):
-            columns[f"value_{name}"] = self.values[:, j]
-            if self.lower is not None and self.upper is not None:
-                columns[f"lower_{name}"], columns[f"upper_{name}"] = self.lower[:, j], self.upper[:, j]
-        return columns
-
-    def to_frame(self, kind: FrameKind | None = None) -> object:
-        """One row a person: id, present, and a column ``value_`` for each attribute."""
-        return make_frame(self._columns(), kind)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to Parquet or JSON (:func:`datassay.load_result` reads it) or CSV (the table alone)."""
-        header = {
-            "kind": "risk shapley",
-            "columns": list(self.columns),
-            "parameters": dict(self.parameters),
-            "seed": self.seed,
-            "notes": list(self.notes),
-            "version": self.version,
-        }
-        return save_columns(path, header, self._columns())
-
-
-def _float(columns: Mapping[str, NDArray[np.generic]], name: str) -> Floats | None:
-    return columns[name].astype(np.float64) if name in columns else None
-
-
-def load_risk(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> Risk:
-    """The result that :meth:`Risk.save` wrote."""
-    return Risk(
-        values=columns["risk"].astype(np.float64),
-        ids=columns["id"],
-        present=columns["present"].astype(bool),
-        linkability=columns["linkability"].astype(np.float64),
-        gain=columns["gain"].astype(np.float64),
-        guesses=columns["guess"].astype(np.float64),
-        control=np.array(header["control"], np.float64),
-        attacked=np.column_stack(
-            [columns[f"attacked_{name}"].astype(np.float64) for name in ("linkability", "gain", "risk")]
-        ),
-        scenarios=tuple(map(str, header["scenarios"])),
-        scenario_weights=np.array(header["scenario_weights"], np.float64),
-        scenario_means=np.array(header["scenario_means"], np.float64),
-        lower=_float(columns, "lower"),
-        upper=_float(columns, "upper"),
-        parameters=header["parameters"],
-        seed=header["seed"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )
-
-
-def load_risk_shapley(header: Mapping[str, Any], columns: Mapping[str, NDArray[np.generic]]) -> RiskShapley:
-    """The result that :meth:`RiskShapley.save` wrote."""
-    names: Sequence[str] = tuple(map(str, header["columns"]))
-
-    def side(prefix: str) -> Floats | None:
-        if f"{prefix}_{names[0]}" not in columns:
-            return None
-        return np.column_stack([columns[f"{prefix}_{name}"].astype(np.float64) for name in names])
-
-    values = side("value")
-    assert values is not None
-    return RiskShapley(
-        values=values,
-        ids=columns["id"],
-        columns=tuple(names),
-        present=columns["present"].astype(bool),
-        lower=side("lower"),
-        upper=side("upper"),
-        parameters=header["parameters"],
-        seed=header["seed"],
-        notes=tuple(map(str, header["notes"])),
-        version=str(header["version"]),
-    )

@@ -1,0 +1,118 @@
+"""Work done by other processes of this machine, which map the data from a file and stay from call to call."""
+
+import os
+import signal
+import warnings
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
+from typing import Any
+
+from datassay._crew import MOST_LOSSES, Task, WorkerLostError
+from datassay._packing import PackedTask, pack, remove
+
+LOOK_UP = 5.0  # seconds between two looks at whether somebody still waits for the workers' answers
+
+
+def _ready() -> None:
+    """Run by a worker when it has started."""
+
+
+def _is_given_up(pool: Any) -> bool:
+    """Whether the thread that hands out work and takes in answers has ended, and nobody noticed.
+
+    Where warnings are errors, one that loky gives in that thread ends it: then no answer ever comes.
+    """
+    thread = getattr(pool, "_executor_manager_thread", None)
+    return thread is not None and not thread.is_alive()
+
+
+class ProcessAnswer:
+    """An answer that will come, or be known not to."""
+
+    def __init__(self, future: "Future[Any]", pool: Any) -> None:
+        self._future, self._pool = future, pool
+
+    def result(self) -> Any:
+        """Wait for it, looking up from time to time."""
+        while True:
+            try:
+                return self._future.result(timeout=LOOK_UP)
+            except TimeoutError:
+                if self._future.done():  # the task itself ran out of some time, or the answer has just come
+                    return self._future.result()
+                if _is_given_up(self._pool):
+                    raise BrokenExecutor("nobody waits for the workers' answers any more") from None
+
+
+class Processes:
+    """Workers on this machine that stay from call to call; no call carries the data."""
+
+    def __init__(self, task: Task, jobs: int, *, writable: bool = False, what: str = "the task") -> None:
+        self._jobs, self._losses = jobs, 0
+        self._futures: list[Future[Any]] = []
+        self._folder = pack(task, what)
+        self._call = PackedTask(str(self._folder), writable)
+        try:
+            self._pool = self._start()
+            self._wait()
+        except BaseException:
+            remove(self._folder)
+            raise
+
+    def _start(self) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        return get_reusable_executor(
+            self._jobs,
+            timeout=300,
+            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        )
+
+    def _wait(self) -> None:
+        """Until a worker is there. Those of an earlier call may just have gone, and nobody has noticed yet."""
+        while True:
+            try:
+                ProcessAnswer(self._pool.submit(_ready), self._pool).result()
+                return
+            except BrokenExecutor:
+                self.renew()
+
+    def submit(self, *arguments: Any) -> ProcessAnswer:
+        """Call the task."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
+            try:
+                future: Future[Any] = self._pool.submit(self._call, *arguments)
+            except BrokenExecutor:
+                self.renew()
+                future = self._pool.submit(self._call, *arguments)
+        self._futures = [f for f in self._futures if not f.done()] + [future]
+        return ProcessAnswer(future, self._pool)
+
+    def count(self) -> int:
+        """How many there are."""
+        return self._jobs
+
+    def renew(self) -> None:
+        """Replace workers of which one died."""
+        self._losses += 1
+        if self._losses > MOST_LOSSES:
+            raise WorkerLostError(
+                f"workers died {self._losses} times, most likely for lack of memory; with n_jobs=1 the work is done "
+                "here, and what goes wrong is seen"
+            )
+        if _is_given_up(self._pool):
+            self._pool.shutdown(wait=False, kill_workers=True)
+        self._pool = self._start()
+
+    def close(self, at_once: bool) -> None:
+        """Let go of the task."""
+        if at_once:  # interrupted: whatever they are doing, nobody waits for it. loky finds them gone, and cleans up
+            self._pool.shutdown(wait=False)
+            for worker in list(getattr(self._pool, "_processes", {}).values()):
+                with suppress(ProcessLookupError, TypeError):
+                    os.kill(worker.pid, signal.SIGKILL)
+        else:
+            for future in self._futures:
+                future.cancel()
+        remove(self._folder)

@@ -1,0 +1,9 @@
+from .exposure import QUADRANTS as QUADRANTS
+from .exposure import Exposure as Exposure
+from .exposure import value_and_exposure as value_and_exposure
+from .membership import View as View
+from .membership import membership_attack as membership_attack
+from .peeling import Onion as Onion
+from .peeling import onion as onion
+from .result import Attack as Attack
+from .values import value_score_attack as value_score_attack

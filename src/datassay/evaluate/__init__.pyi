@@ -1,0 +1,9 @@
+from .curves import Curve as Curve
+from .curves import addition_curve as addition_curve
+from .curves import removal_curve as removal_curve
+from .detection import Detection as Detection
+from .detection import corrupt_features as corrupt_features
+from .detection import corrupt_labels as corrupt_labels
+from .detection import detect_errors as detect_errors
+from .mislabelled import Suspects as Suspects
+from .mislabelled import likely_errors as likely_errors

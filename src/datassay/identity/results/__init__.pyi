@@ -1,0 +1,11 @@
+from .asking import KEY as KEY
+from .asking import UniquenessQueries as UniquenessQueries
+from .asking import alike as alike
+from .asking import check_key as check_key
+from .attributes import AttributeMeans as AttributeMeans
+from .attributes import AttributeSets as AttributeSets
+from .attributes import AttributeTable as AttributeTable
+from .groups import Groups as Groups
+from .risk import Risk as Risk
+from .risk import RiskShapley as RiskShapley
+from .uniqueness import Uniqueness as Uniqueness

@@ -1,0 +1,242 @@
+"""What a disclosure game is played by and on: its rules, both sides' data, the mechanism between them, its track."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datassay import _checks
+from datassay._choices import Metric, Unseen, Utility
+from datassay._errors import InputError, UsageError
+from datassay.data import Inputs, prepare
+from datassay.market.game.result import TRACKED
+from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
+from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.market.pricing import gini
+from datassay.market.strategies import NoisyShapley, Strategy
+from datassay.neighbors import Schedule, as_floats
+from datassay.privacy import Ledger, NoisyRecords
+from datassay.value import knn_shapley
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bounds = str | tuple[ArrayLike, ArrayLike] | NDArray[np.float64]
+MOST_QUERIES: Final = 10**12  # of a record: far more than anybody will make, and still counted exactly
+FARTHEST: Final = 50  # scales of Laplace noise: more than that has a chance of 2e-22
+
+
+@dataclass(frozen=True)
+class GameRules:
+    """What a game is played by, checked."""
+
+    t_max: int
+    target: float | None
+    k: int
+    metric: Metric
+    utility: Utility
+    unseen: Unseen
+    max_queries: int | None = None
+    every: int | None = None
+    exploration: float = 0.0
+    learning_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, kept in (
+            ("t_max", _checks.integer("t_max", self.t_max, at_least=0)),
+            ("k", _checks.integer("k", self.k, at_least=1)),
+            ("metric", _checks.choice("metric", self.metric, METRICS)),
+            ("utility", _checks.choice("utility", self.utility, get_args(Utility))),
+            ("unseen", _checks.choice("unseen", self.unseen, get_args(Unseen))),
+            ("exploration", _checks.number("exploration", self.exploration, at_least=0)),
+            ("learning_rate", _checks.number("learning_rate", self.learning_rate, above=0, at_most=1)),
+        ):
+            object.__setattr__(self, name, kept)
+        if self.target is not None:
+            object.__setattr__(self, "target", _checks.number("target", self.target, above=0, at_most=1))
+        if self.t_max > MOST_QUERIES:
+            raise UsageError(f"t_max must be a whole number at most {MOST_QUERIES:,}; a larger one was given")
+        for name, least in (("max_queries", 0), ("every", 1)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
+
+
+@dataclass(frozen=True, eq=False)
+class GameSetup:
+    """Who plays: records, validation points, the mechanism between them."""
+
+    inputs: Inputs
+    points: Floats
+    points_val: Floats
+    mechanism: NoisyRecords
+    run: Schedule
+
+    @classmethod
+    def of(
+        cls,
+        X: object,
+        y: object,
+        X_val: object | None,
+        y_val: object | None,
+        epsilon: ArrayLike,
+        bounds: Bounds,
+        metric: Metric,
+        ids: object | None,
+        run: Schedule,
+    ) -> "GameSetup":
+        """Check the data and set up the mechanism."""
+        if X_val is None:
+            raise UsageError("X_val must be given: the consumer's validation points, none of them the owner's records")
+        inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
+        points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
+        points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
+        if not len(points) or not len(points_val):
+            raise InputError(f"{'X_val' if len(points) else 'X'} has no rows")
+        if points.shape[1] == 0:
+            raise InputError("X has no features; there is nothing to disclose")
+        if points.shape[1] != points_val.shape[1]:
+            raise InputError(f"X has {points.shape[1]} features and X_val has {points_val.shape[1]}")
+        for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
+            if len(rows) != len(labels):
+                raise InputError(f"{name} has {len(labels)} labels for {len(rows)} rows")
+        zero = ~points_val.any(axis=1)
+        if metric == "cosine" and zero.any():
+            raise InputError(f"X_val has a row of length zero at row {int(zero.argmax())}: cosine has no meaning there")
+        low, high = _bounds(bounds, points, points_val)
+        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), run)
+
+    def at(self, epsilon: float) -> "GameSetup":
+        """The same with another ε."""
+        return replace(self, mechanism=NoisyRecords(self.mechanism.low, self.mechanism.high, epsilon))
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return len(self.points)
+
+    @property
+    def epsilon(self) -> float:
+        """ε a feature, on average."""
+        return self.mechanism.cost / len(self.mechanism.epsilon)
+
+    def evaluate(self, points: Floats, use: Ints | None, rules: GameRules) -> float:
+        """Utility of these points, computed anew."""
+        codes = self.inputs.codes if use is None else self.inputs.codes[use]
+        return knn_utility(
+            points if use is None else points[use], codes, self.points_val, self.inputs.codes_val,
+            self.inputs.n_classes, k=rules.k, metric=rules.metric, utility=rules.utility, run=self.run,
+        )  # fmt: skip
+
+    def check_reach(self) -> Floats:
+        """The farthest that noise can take a record, which distances must be able to hold."""
+        mechanism = self.mechanism
+        with np.errstate(over="ignore"):
+            far = np.maximum(np.abs(mechanism.low), np.abs(mechanism.high))
+            far = far + FARTHEST * mechanism.width / mechanism.epsilon
+            reach = float(far.max()) + float(np.abs(self.points_val).max())
+            fits = math.isfinite(4 * len(far) * reach * reach)
+        if not fits:
+            raise UsageError(
+                f"epsilon is too small for such bounds: noise can reach {reach:.3g}, and distances that large can not "
+                "be written down"
+            )
+        return far
+
+    def try_out(self, rules: GameRules, chooser: Strategy | None) -> None:
+        """Do once, for one validation point, what a game does again and again: what fails, fails before it is paid."""
+        far = self.check_reach()
+        if chooser is None:
+            return  # the bandit moves single points
+        one = replace(
+            self, points_val=self.points_val[:1], inputs=replace(self.inputs, codes_val=self.inputs.codes_val[:1])
+        )
+        points = np.tile(far, (self.n, 1))
+        one.evaluate(points, None, rules)
+        if isinstance(chooser, NoisyShapley):
+            knn_shapley(
+                points, self.inputs.labels, one.points_val, self.inputs.labels_val[:1], rules.k, metric=rules.metric,
+                n_jobs=self.run.n_jobs, memory=self.run.memory,
+            )  # fmt: skip
+
+    def secrets(self, rules: GameRules) -> tuple[float, Floats]:
+        """What only the owner knows: the utility of the records as they are, and their true values."""
+        inputs = self.inputs
+        worth = knn_shapley(
+            self.points, inputs.labels, self.points_val, inputs.labels_val, rules.k, metric=rules.metric,
+            n_jobs=self.run.n_jobs, memory=self.run.memory,
+        )  # fmt: skip
+        return self.evaluate(self.points, None, rules), np.asarray(worth.values)
+
+    def owner(self, t_max: int, rng: np.random.Generator | None, ledger: Ledger | None) -> DataOwner:
+        """The owner's agent: for real without a generator, rehearsing with one."""
+        ids = self.inputs.ids
+        if rng is not None:
+            return RehearsingOwner(self.points, self.mechanism, t_max, rng, ids)
+        return DataOwner(self.points, self.mechanism, t_max, ids=ids, ledger=ledger, n_jobs=self.run.n_jobs)
+
+    def model(self, rules: GameRules) -> MovingNeighbours:
+        """The consumer's classifier before the first query."""
+        inputs = self.inputs
+        return MovingNeighbours(
+            self.n, inputs.codes, self.points_val, inputs.codes_val, inputs.n_classes, k=rules.k, metric=rules.metric,
+            utility=rules.utility, unseen=rules.unseen,
+        )  # fmt: skip
+
+
+def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats, Floats]:
+    d = points.shape[1]
+    if isinstance(bounds, str):
+        _checks.choice("bounds", bounds, ("validation", "data"))
+        of = points if bounds == "data" else points_val
+        return of.min(axis=0), of.max(axis=0)
+    try:
+        low, high = (_checks.real_numbers(bound) for bound in bounds)
+        if low is not None and high is not None:
+            return np.broadcast_to(low, (d,)).copy(), np.broadcast_to(high, (d,)).copy()
+    except (TypeError, ValueError):
+        pass
+    raise UsageError(
+        f'bounds must be "validation", "data" or (low, high), each a number or {d} numbers; got {bounds!r}'
+    )
+
+
+def bounds_in_words(bounds: Bounds) -> str:
+    """Bounds in a word, or as numbers if there are two."""
+    if isinstance(bounds, str):
+        return bounds
+    low, high = (np.asarray(bound, np.float64) for bound in bounds)
+    return f"{float(low):g} to {float(high):g}" if low.ndim == high.ndim == 0 else "given, one a feature"
+
+
+class Track:
+    """The trajectory, row by row."""
+
+    def __init__(self, stage: GameSetup, model: MovingNeighbours, worth: Floats | None) -> None:
+        self.stage, self.model, self.worth = stage, model, worth
+        self.rows: list[tuple[float, ...]] = []
+
+    def add(self, step: int, queries: Ints, received: Ints, utility: float, scores: Floats | None) -> None:
+        """Write down where the game is."""
+        total = int(queries.sum())
+        if self.rows and self.rows[-1][0] == step:
+            return
+        error = agree = math.nan
+        if self.worth is not None:
+            seen = received > 0
+            if seen.any():
+                error = float(np.sqrt(((self.model.centres - self.stage.points)[seen] ** 2).sum(axis=1)).mean())
+            if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0 and np.ptp(self.worth) > 0:
+                from scipy.stats import spearmanr
+
+                agree = float(spearmanr(scores, self.worth).statistic)
+        self.rows.append((step, total, self.stage.epsilon * total, utility, gini(queries), agree, error))
+
+    @property
+    def queries(self) -> int:
+        """Queries made by the last row."""
+        return int(self.rows[-1][1])
+
+    def columns(self) -> dict[str, Floats]:
+        """The rows as columns."""
+        return dict(zip(TRACKED, np.array(self.rows, np.float64).T, strict=True))

@@ -1,0 +1,85 @@
+"""Where a disclosure game is played, how it can end, and what is kept if it is cut short."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._errors import InputError
+from datassay.market.game.result import REACHED
+from datassay.market.game.stage import Floats, GameRules, GameSetup, Ints, Track
+from datassay.market.moving import MovingNeighbours
+from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.privacy import BudgetExceededError
+
+SPENT, LIMIT, STOPPED, NOTHING = "budget spent", "query limit reached", "strategy stopped", "no budget"
+REFUSED, UNAVAILABLE, INTERRUPTED = "ledger refused", "ledger unavailable", "interrupted"
+FAILED, BROKEN = "strategy failed", "stopped by an error"
+
+
+@dataclass(frozen=True, eq=False)
+class GameEnd:
+    """How a game ended."""
+
+    model: MovingNeighbours
+    track: Track
+    received: Ints
+    used: NDArray[np.bool_]
+    scores: Floats
+    utility: float
+    outcome: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Where a game is played: who with whom, by which rules, for how many queries at most."""
+
+    stage: GameSetup
+    rules: GameRules
+    owner: DataOwner
+    target: float
+    model: MovingNeighbours
+    track: Track
+    whole: int
+
+    def opening(self) -> str:
+        """How the game ends before it begins, if it does."""
+        if self.rules.t_max == 0:
+            return NOTHING
+        return REACHED if self.model.utility >= self.target else ""
+
+    def cut(
+        self, error: BaseException, received: Ints, blame: tuple[str, int] | None = None
+    ) -> tuple[str, tuple[str, ...]]:
+        """How a game ends that was cut short, and why: what was received is kept.
+
+        If that is nothing there is nothing to keep, and a rehearsal has nothing to lose: the error is raised. ``blame``
+        is the strategy whose error it is, and its move.
+        """
+        held, paid = int(received.sum()), int(self.owner.queries.sum())
+        stopped = isinstance(error, KeyboardInterrupt)
+        if not held or (isinstance(self.owner, RehearsingOwner) and not stopped):
+            raise error
+        if stopped:
+            outcome, why = INTERRUPTED, ""
+        elif error is self.owner.trouble:
+            outcome, why = REFUSED if isinstance(error, BudgetExceededError) else UNAVAILABLE, error_in_words(error)
+        elif blame is not None:
+            name, move = blame
+            what = error_in_words(error).removeprefix(blame_on(name, move))
+            outcome, why = FAILED, f"strategy {name} failed at move {move}: {what}"
+        else:
+            outcome, why = BROKEN, f"after {paid:,} queries: {error_in_words(error)}"
+        lost = f"{paid - held:,} cop{'y was' if paid - held == 1 else 'ies were'} paid for and lost when the game ended"
+        return outcome, (*(why,) * bool(why), *(lost,) * (paid > held))
+
+
+def error_in_words(error: BaseException) -> str:
+    """An error in words: what datassay says itself needs no name of a class."""
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__} {error}".strip()
+
+
+def blame_on(name: str, move: int) -> str:
+    """What an error begins with that is a strategy's own."""
+    return f"strategy {name}, move {move}: "

@@ -1,0 +1,343 @@
+"""One search for neighbours, many values: data opened once, and handed to every method that looks at the same.
+
+What methods share is kept here: features as they were encoded, the tiles that distances are computed from, and, where
+they fit into the memory allowed, the rankings themselves. A method that needs the nearest few is served from the lists
+of one that needed more. None of it changes a value: a list is the beginning of a longer one, and sums are taken in the
+same order, whether blocks are computed or kept.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay import _checks
+from datassay._choices import Metric
+from datassay._errors import UsageError
+from datassay._run import DEFAULT_MEMORY
+from datassay._work import thread_count
+from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
+from datassay.neighbors.device import DeviceSpace, device_of
+from datassay.neighbors.passes import accumulate, collect, space_on
+from datassay.neighbors.records import record_space
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
+from datassay.neighbors.views import (
+    AnySpace,
+    FullRanking,
+    NearestDistances,
+    NearestRanking,
+    Ranked,
+    Schedule,
+    Scratch,
+    View,
+    Within,
+    WithinThreshold,
+    others,
+)
+
+T = TypeVar("T")
+FEW: Final = 2**16
+IN_MEMORY: Final = object()
+"""In place of a device: what calls this wants its data in memory, wherever they come from."""
+
+
+class _Unsaid(str):
+    """A metric that the caller did not ask for: neighbours that are handed over have one of their own."""
+
+
+EUCLIDEAN: Final = cast(Metric, _Unsaid("euclidean"))
+COSINE: Final = cast(Metric, _Unsaid("cosine"))
+
+
+class Neighbours:
+    """A data set opened once, for all methods that look at the same neighbours: they do not search again.
+
+    Every function of records and their neighbours takes it in the place of X, and then no y, X_val, y_val, metric or
+    ids. Results have the same bits as without it.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val
+        As in :func:`datassay.knn_shapley`. A validation table may follow the training table directly, as each has its
+        own labels. Without validation data the records are each other's neighbours.
+    metric, ids, device
+        As in :func:`datassay.knn_shapley`.
+    memory
+        Bytes for rankings that are kept (512 MiB). A ranking that does not fit is computed anew by every method that
+        needs all of it, and as many of the nearest as fit are kept on the way. On a card, and of records in files, none
+        is kept.
+    fitted_on
+        ``"validation"`` encodes tables by the validation table alone, as the private functions want it.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> train, validation = da.census(500).split(0.8, 0.2)
+    >>> near = da.Neighbours(train, validation)
+    >>> values, exact = da.knn_shapley(near, k=5), da.knn_banzhaf(near, k=5)  # one search for both
+    >>> bool((values.values == da.knn_shapley(train, X_val=validation, k=5).values).all())
+    True
+    """
+
+    def __init__(
+        self,
+        X: object,
+        y: object = None,
+        X_val: object | None = None,
+        y_val: object | None = None,
+        metric: str = EUCLIDEAN,
+        *,
+        ids: object | None = None,
+        device: object | None = None,
+        memory: int = DEFAULT_MEMORY,
+        fitted_on: FittedOn = "training",
+    ) -> None:
+        _checks.choice("fitted_on", fitted_on, ("training", "validation"))
+        if isinstance(X, Table | Records) and isinstance(y, Table) and X_val is None:
+            y, X_val = None, y
+        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule())
+        self._memory = _checks.integer("memory", memory, at_least=0)
+        _ = self.space
+
+    def _open(
+        self,
+        X: object,
+        y: object,
+        X_val: object | None,
+        y_val: object | None,
+        metric: str,
+        ids: object | None,
+        device: object,
+        fitted_on: FittedOn,
+        run: Schedule,
+    ) -> None:
+        self.metric, self.fitted_on = str(metric), fitted_on
+        self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
+        if self._device is not None and run.client is not None:
+            raise UsageError("device and client are two answers to who does the work; give one of them")
+        self._run, self._held_out, self._memory = run, "y_val", 0
+        self._deepest: int | None = None
+        self._space: AnySpace | None = None
+        self._order: NDArray[np.uint32] | None = None
+        self._found: dict[str, Any] = {}
+        self._within: tuple[float, NDArray[np.uint8]] | None = None
+        if not isinstance(X, Records):
+            self.inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
+            return
+        if self._device is not None:
+            raise UsageError("device is for records in memory or on a card, and these are read in blocks")
+        if fitted_on == "validation":
+            raise UsageError(f"X must be in memory here: {ACCEPTED}")
+        if run.client is not None:
+            raise UsageError("client is for records in memory, and these are read in blocks")
+        self.inputs = prepare_records(X, y, X_val, y_val, ids)
+
+    @property
+    def space(self) -> AnySpace:
+        """The points, ready for distances."""
+        if self._space is None:
+            inputs = self.inputs
+            if isinstance(inputs.points, Records):
+                self._space = record_space(inputs, self.metric)
+                if len(inputs.points) <= FEW:  # where k is no less than their number, nobody would look at them
+                    self._space.check()
+                return self._space
+            # Where the training data must not show, a record without a direction must not stop everybody's answer.
+            zero_rows = self.fitted_on == "validation"
+            found = space_on(
+                self._device, inputs.points, inputs.points_val, self.metric, self._run, zero_rows=zero_rows
+            )
+            check_labels(inputs, found.n_train, found.n_validation, self._held_out)
+            self._space = found
+        return self._space
+
+    def __repr__(self) -> str:
+        seen = "each other" if self.inputs.points_val is None else f"{self.space.n_validation:,} validation points"
+        return f"Neighbours({self.space.n_train:,} records as seen from {seen}, {self.metric})"
+
+    def having(self, inputs: Inputs | None = None, space: AnySpace | None = None) -> "Neighbours":
+        """The same with other inputs (notes), or another space, whose rankings are not kept."""
+        other = copy.copy(self)
+        other.inputs = self.inputs if inputs is None else inputs
+        if space is not None:
+            other._space, other._order, other._within, other._memory = space, None, None, 0
+        return other
+
+    def once(self, what: str, find: Callable[[], T]) -> T:
+        """What is found out about these records, the first time it is asked for."""
+        if what not in self._found:
+            self._found[what] = find()
+        found: T = self._found[what]
+        return found
+
+    def keep(self, deepest: int, memory: int = DEFAULT_MEMORY) -> "Neighbours":
+        """Keep so many of the nearest as soon as anybody is looked for, and no more, if they fit into so many bytes."""
+        self._deepest, self._memory = deepest, memory
+        return self
+
+    def nearest_kept(self, limit: int) -> NDArray[np.uint32] | None:
+        """The ``limit`` nearest of every validation point, nearest first, if they are kept."""
+        if self._order is None or self._order.shape[1] < min(limit, others(self.space)):
+            return None
+        return self._order[:, :limit]
+
+    def accumulate(
+        self, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Schedule
+    ) -> NDArray[np.float64]:
+        """Sum over validation points, as :func:`datassay.neighbors.accumulate` does, from what is kept if it can be."""
+        return self._look(view, run, lambda view, run: accumulate(self.space, view, add, run))
+
+    def collect(
+        self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Schedule
+    ) -> tuple[NDArray[Any], ...]:
+        """What is said of each validation point, as :func:`datassay.neighbors.collect` has it, or from what is kept."""
+        return self._look(view, run, lambda view, run: collect(self.space, view, compute, run))
+
+    def _look(self, view: View[Any], run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
+        """Show this view to somebody: what is kept, or else what is kept from now on, if it fits."""
+        space = self.space
+        if not self._memory or run.checkpoint is not None or not isinstance(space, FeatureSpace | MatrixSpace):
+            return use(view, run)
+        if isinstance(view, WithinThreshold):
+            return self._look_within(view, run, use)
+        if isinstance(view, NearestDistances) or not isinstance(view, FullRanking | NearestRanking):
+            return use(view, run)
+        n, m = others(space), space.n_validation
+        wanted = n if isinstance(view, FullRanking) else min(view.limit, n)
+        deep = 0 if self._order is None else self._order.shape[1]
+        if wanted > deep:
+            fits = min(wanted if self._deepest is None else min(self._deepest, n), self._memory // (4 * m))
+            if fits < wanted and (fits <= deep or run.workers().kind != "threads"):
+                return use(view, run)
+            self._order = None  # a deeper one takes its place
+            if fits < wanted:  # kept on the way, by the threads of this process
+                order = np.empty((m, fits), np.uint32)
+                found = use(_Keeping(view, order), run)
+                self._order = order
+                return found
+            (self._order,) = collect(space, view if fits == wanted else NearestRanking(fits), _copy_order, run)
+            run = replace(run, progress=None)
+        assert self._order is not None
+        return use(_Kept(self._order, wanted), replace(run, here=True))
+
+    def _look_within(self, view: WithinThreshold, run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
+        if self._within is None or self._within[0] != view.tau:
+            self._within = None
+            if self.space.n_validation * self.space.n_train > self._memory:
+                return use(view, run)
+            (inside,) = collect(self.space, view, _copy_inside, run)
+            self._within, run = (view.tau, inside), replace(run, progress=None)
+        return use(_KeptWithin(self._within[1]), replace(run, here=True))
+
+
+def _copy_order(block: Ranked) -> tuple[NDArray[np.uint32]]:
+    return (block.order.copy(),)
+
+
+def _copy_inside(block: Within) -> tuple[NDArray[np.uint8]]:
+    return (block.inside.copy(),)
+
+
+@dataclass(frozen=True, eq=False)
+class _Keeping:
+    """A ranking, the beginning of which is kept on the way."""
+
+    view: View[Ranked]
+    order: NDArray[np.uint32]
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        return self.view.bytes_fixed(space)
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        return self.view.bytes_per_row(space)
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
+        found = self.view.block(space, start, rows, scratch)
+        self.order[found.rows] = found.order[:, : self.order.shape[1]]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The nearest few, from lists that may be longer."""
+
+    order: NDArray[np.uint32]
+    wanted: int
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        return 0
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        return 4 * self.wanted
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
+        order = scratch("order", (rows, self.wanted), np.uint32)  # without gaps, as kernels are compiled for
+        order[:] = self.order[start : start + rows, : self.wanted]
+        return Ranked(slice(start, start + rows), order)
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptWithin:
+    """Who is within the threshold."""
+
+    inside: NDArray[np.uint8]
+
+    def bytes_fixed(self, space: AnySpace) -> int:
+        return 0
+
+    def bytes_per_row(self, space: AnySpace) -> int:
+        return 1
+
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Within:
+        return Within(slice(start, start + rows), self.inside[start : start + rows])
+
+
+def metric_of(X: object, metric: str) -> str:
+    """The metric that a function is to use: that of the neighbours it was handed, or else the one it was given."""
+    return X.metric if isinstance(X, Neighbours) else str(metric)
+
+
+def neighbours_of(
+    X: object,
+    y: object = None,
+    X_val: object | None = None,
+    y_val: object | None = None,
+    *,
+    metric: str,
+    ids: object | None = None,
+    device: object = IN_MEMORY,
+    fitted_on: FittedOn = "training",
+    run: Schedule | None = None,
+    held_out: str = "val",
+    among: bool = False,
+) -> Neighbours:
+    """The neighbours behind the arguments of a function: those it was handed, or some for this call alone.
+
+    ``held_out`` is what the function calls its validation data, and ``among`` says that it has none.
+    """
+    if not isinstance(X, Neighbours):
+        found = Neighbours.__new__(Neighbours)
+        found._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule() if run is None else run)
+        found._held_out = f"y_{held_out}"
+        return found
+    said = {"y": y, f"X_{held_out}": X_val, f"y_{held_out}": y_val, "ids": ids}
+    said["device"] = None if device is IN_MEMORY else device
+    said["metric"] = None if isinstance(metric, _Unsaid) else metric
+    for name, given in said.items():
+        if given is not None:
+            raise UsageError(f"{name} is known already, as X is Neighbours: leave it out, or give it to Neighbours")
+    if fitted_on == "validation" and X.fitted_on != "validation":
+        raise UsageError(
+            'what is private must not shape how records are encoded: X must be Neighbours(…, fitted_on="validation")'
+        )
+    if among and X.inputs.points_val is not None:
+        raise UsageError("X must be Neighbours among the records themselves here: Neighbours(X, y), without validation")
+    if device is IN_MEMORY and isinstance(X.space, DeviceSpace):
+        raise UsageError("this looks at neighbours in memory; open Neighbours without device")
+    if run is not None and run.client is not None and isinstance(X.space, DeviceSpace):
+        raise UsageError("device and client are two answers to who does the work; give one of them")
+    thread_count(None if run is None else run.n_jobs)
+    return X

@@ -1,0 +1,13 @@
+from .comparison import Comparison as Comparison
+from .comparison import compare_releases as compare_releases
+from .comparison import make_release as make_release
+from .comparison import pareto_front as pareto_front
+from .strategies import Release as Release
+from .strategies import Synthesizer as Synthesizer
+from .strategies import keep as keep
+from .strategies import mondrian as mondrian
+from .strategies import remove as remove
+from .strategies import synthesize as synthesize
+from .utility import Utility as Utility
+from .utility import fidelity as fidelity
+from .utility import predictive_utility as predictive_utility

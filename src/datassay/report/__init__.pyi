@@ -1,0 +1,11 @@
+from .content import Card as Card
+from .content import Figure as Figure
+from .content import Grid as Grid
+from .content import Number as Number
+from .content import Paragraph as Paragraph
+from .content import Section as Section
+from .making import report as report
+from .methods import METHODS as METHODS
+from .methods import Method as Method
+from .result import Report as Report
+from .result import check_page as check_page

@@ -1,0 +1,58 @@
+"""What a public function says of itself: named types in its signature, and every parameter in its docstring."""
+
+import inspect
+import typing
+
+import pytest
+
+import datassay as da
+from datassay._run import described
+
+FUNCTIONS = sorted(name for name in da.__all__ if inspect.isfunction(getattr(da, name)) or name == "report")
+# To be written still: these say «object», or leave a parameter out.
+UNTYPED = { "audit", "beta_shapley", "compare_releases",
+    "data_banzhaf", "data_oob", "data_shapley", "disclosure_game", "disclosure_leakage", "group_sizes",
+    "layered_shapley", "leave_one_out", "measured_bins", "membership_attack",
+    "onion", "plan_private_layered", "price", "private_knn_shapley", "private_layered_shapley", "private_tknn_shapley",
+    "read_distinct", "read_table", "report",
+    "search_equilibrium", "search_prices", "suggest_coarsening", "uniqueness_shapley",
+    "value_score_attack",
+}  # fmt: skip
+UNTOLD = { "audit", "beta_shapley", "census", "compare_releases", "data_banzhaf", "data_oob", "data_shapley", "fit_encoder", "group_sizes",
+    "layered_design", "layered_shapley", "leave_one_out", "load_dataset", "load_design", "measured_bins",
+    "membership_attack", "onion", "plan_private_layered", "private_knn_shapley",
+    "private_layered_shapley", "private_tknn_shapley", "read_distinct",
+    "report", "search_equilibrium", "search_prices", "value_score_attack", "voters",
+}  # fmt: skip
+
+
+def told(name):
+    signature = inspect.signature(getattr(da, name))
+    return list(described(inspect.getdoc(getattr(da, name)))) == list(signature.parameters)
+
+
+def vague(hint):
+    """Whether a type says nothing, anywhere but inside NumPy's own names for its arrays."""
+    if hint in (object, typing.Any, inspect.Parameter.empty) and hint is not inspect.Signature.empty:
+        return True
+    if "numpy" in str(getattr(typing.get_origin(hint) or hint, "__module__", "")):
+        return False
+    inner = [one for args in typing.get_args(hint) for one in (args if isinstance(args, list) else [args])]
+    return any(vague(one) for one in inner)
+
+
+def typed(name):
+    signature = inspect.signature(getattr(da, name))
+    return not any(
+        map(vague, [*(one.annotation for one in signature.parameters.values()), signature.return_annotation])
+    )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_is_described_and_nothing_else(name):
+    assert told(name) == (name not in UNTOLD)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_types_are_named(name):
+    assert typed(name) == (name not in UNTYPED)
