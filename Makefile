@@ -1,18 +1,21 @@
 # Two commands do everything: `make report` runs the main job on a built-in data set, `make test` passes
 # the tests. Each sets up what it needs the first time, in .venv.
 
+# Another Python (make test PYTHON=python3.14) or the oldest versions allowed (make test OLDEST=1) have their own environment.
 PYTHON ?= python3
-VENV   := .venv
+OLDEST ?=
+VENV   := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))$(if $(OLDEST),-oldest)
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
 TORCH  ?= torch==2.13.0
 
-.PHONY: mutants help report test lint format types pytest docs bench bench-gpu clean
+.PHONY: mutants help report test check lint format types pytest docs bench bench-gpu clean
 
 help:
 	@echo "make report   write report.html: what the built-in data set is worth, leaks and reveals"
 	@echo "make test     linter, formatter, type checker and tests"
+	@echo "make check    linter, formatter, type checker and the fast tests: about a minute"
 	@echo "make docs     build the documentation and check its links"
 	@echo "make bench    time datassay against its peers on the same arrays, and put the figures into the pages"
 	@echo "make bench-gpu    the same on a graphics card, against plain torch"
@@ -25,7 +28,9 @@ $(READY): pyproject.toml
 	  { echo "datassay needs Python 3.11 or later; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(if $(OLDEST),$(BIN)/python -m pip install --quiet --disable-pip-version-check uv && \
+	  VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --resolution lowest-direct -e '.[dev]',\
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]')
 	@touch $@
 
 # A browser for the tests of the report's page: Chromium of the system, installed from Debian's packages where that is
@@ -54,6 +59,10 @@ report: $(READY)
 	@echo "Open report.html in a browser."
 
 test: lint types pytest
+
+# Without the tests that tests/slow.txt names: about a minute on two cores.
+check: lint types $(VENV)/.browser
+	$(BIN)/pytest -n 2 -m 'not slow'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -90,5 +99,5 @@ mutants: $(READY)
 	$(BIN)/python tests/mutants/run.py $(MUTANTS)
 
 clean:
-	rm -rf $(VENV) docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants
+	rm -rf .venv* docs/_build docs/api bench/.peers bench/.canon bench/.anonymeter .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants
 	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

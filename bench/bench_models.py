@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 import datassay as da
 from bench_values import gaussian
 from common import Report, ask_peer
-from datassay.value.coalitions import Task, make_model_game
 from datassay.value.estimate import Estimate
-from datassay.value.semivalues import orders_of
-from datassay.value.workers import evaluate
+from datassay.value.models.coalitions import Task, make_model_game
+from datassay.value.models.orders import orders_of
+from datassay.value.models.workers import evaluate
 
 JOBS = 2
 RTOL = 0.01

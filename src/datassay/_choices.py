@@ -23,8 +23,8 @@ Bound = Literal["hoeffding", "bernstein"]
 NoiseScale = Literal["norm", "mean-abs"]
 
 # What a private release promises, and how.
-Neighbours = Literal["add-remove", "replace"]
-Relation = Literal[Neighbours, "replace-features"]
+Relation = Literal["add-remove", "replace"]
+AnyRelation = Literal[Relation, "replace-features"]
 ReleaseKind = Literal["histogram", "paper"]
 NoiseKind = Literal["certified", "paper"]
 Constants = Literal["sharp", "textbook"]

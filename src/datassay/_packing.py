@@ -15,8 +15,8 @@ from datassay._crew import Task
 from datassay._errors import UnavailableError, UsageError
 
 ALIGNMENT = 64  # bytes: where arrays begin within the file
-_owned: dict[Path, Any] = {}
-"""Folders of tasks, each with a file in it that is locked while this process lives."""
+_owned: dict[Path, int] = {}
+"""Folders of tasks, each with a file in it that is locked, and open by this number, while this process lives."""
 
 
 def _new_folder() -> Path:
@@ -29,12 +29,12 @@ def _new_folder() -> Path:
     with suppress(ImportError, OSError):  # not every system has locks, nor every place: then there is no mark
         import fcntl
 
-        mark = (folder / "owner.new").open("wb")
+        mark = os.open(folder / "owner.new", os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.replace(folder / "owner.new", folder / "owner")  # nobody sees it before it is locked
         except BaseException:
-            mark.close()
+            os.close(mark)
             raise
         _owned[folder] = mark
     return folder
@@ -60,7 +60,7 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     mark = _owned.pop(folder, None)
     if mark is not None:
-        mark.close()
+        os.close(mark)
 
 
 def pack(task: Task, what: str) -> Path:

@@ -9,16 +9,20 @@ import inspect
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
-from datassay._work import Progress
+from datassay._crew import Workers
+from datassay._work import Progress, thread_count, workers
 
 if TYPE_CHECKING:
     import torch
     from distributed import Client as DaskClient
+
+    from datassay._checkpoint import Checkpoint
 
 Client = TypeAliasType("Client", "DaskClient")
 Device = TypeAliasType("Device", "str | torch.device")
@@ -114,12 +118,47 @@ class Fits(Tasks, total=False):
     cache: str | os.PathLike[str] | None
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """How a pass is run; none of it can change a result.
+
+    ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
+    whatever else was chosen, for what must not leave it.
+    """
+
+    n_jobs: int | None = None
+    memory: int = DEFAULT_MEMORY
+    progress: Progress = None
+    client: object = None
+    checkpoint: "Checkpoint | None" = None
+    here: bool = False
+
+    @classmethod
+    def of(cls, run: Threads) -> "Schedule":
+        """Those of the options for running that a pass knows; a device and a folder are for its caller."""
+        given = cast(Run, run)
+        return cls(given.get("n_jobs"), given.get("memory", DEFAULT_MEMORY), given.get("progress"), given.get("client"))
+
+    def workers(self) -> Workers:
+        """Who runs it."""
+        return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
+
+    @property
+    def device_memory(self) -> int | None:
+        """Bytes a device may use, if the caller said so; None for what is free there."""
+        return None if isinstance(self.memory, Bytes) else self.memory
+
+    def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
+        # Nobody draws a bar, or asks others to work, from within a worker.
+        return Schedule, (self.n_jobs, self.memory)
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 _SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,})$", re.MULTILINE)
 
 
-def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Complete a function's signature by its options for running, and its docstring by the parameters it lacks.
 
     A parameter that the docstring does not describe is described as in the first of ``like`` that does, or in the
@@ -131,7 +170,7 @@ def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable
         options = [kind for one in signature.parameters.values() if (kind := _options(one)) is not None]
         named = [one for one in signature.parameters.values() if _options(one) is None]
         added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_default(name), annotation=hint)
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
             for kind in options
             for name, hint in kind.__annotations__.items()
         ]
@@ -146,15 +185,15 @@ def documented(*like: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable
 
         made = checked if options else function
         made.__signature__ = whole  # type: ignore[attr-defined]
-        sources = [*like, *options, Threads, Blocks, Tasks, Run]
+        sources = [*like, *options, Threads, Blocks, Tasks, Run, Fits]
         made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
         return made
 
     return complete
 
 
-def _default(name: str) -> object:
-    return DEFAULT_MEMORY if name == "memory" else None
+DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0}
+"""Options that are something else than None if left out."""
 
 
 def _options(parameter: inspect.Parameter) -> Any:

@@ -28,14 +28,14 @@ class TestHarness:
     def test_an_attack_that_knows_scores_one(self, monkeypatch):
         """The membership bits, leaked: every measure must say so."""
         leaked = {}
-        honest = games_room._KnnStage.play
+        honest = games_room._KnnModels.play
 
         def leaking(self, rng, targets):
             inside, view = honest(self, rng, targets)
             leaked["inside"] = inside
             return inside, view
 
-        monkeypatch.setattr(games_room._KnnStage, "play", leaking)
+        monkeypatch.setattr(games_room._KnnModels, "play", leaking)
         attack = da.membership_attack(
             *population(), lambda view: leaked["inside"].astype(float), games=30, targets=None
         )
@@ -136,7 +136,7 @@ class TestScores:
         rng = np.random.default_rng(k)
         X, y = rng.integers(0, 4, (10, 2)).astype(float), rng.integers(0, 3, 10)
         seen = []
-        honest = games_room._KnnStage.play
+        honest = games_room._KnnModels.play
 
         def spy(self, rng, targets):
             inside, view = honest(self, rng, targets)
@@ -144,7 +144,7 @@ class TestScores:
             return inside, view
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(games_room._KnnStage, "play", spy)
+            patch.setattr(games_room._KnnModels, "play", spy)
             attack = da.membership_attack(X, y, "t-waka", k=k, games=4, targets=None)
         for g, view in enumerate(seen):
             for t in range(10):
@@ -211,7 +211,7 @@ def test_who_looks_the_same_in_and_out_is_told_nothing():
 def test_confidence_compares_with_everybody_else():
     X, y = population(60)
     seen = []
-    honest = games_room._KnnStage.play
+    honest = games_room._KnnModels.play
 
     def spy(self, rng, targets):
         inside, view = honest(self, rng, targets)
@@ -219,7 +219,7 @@ def test_confidence_compares_with_everybody_else():
         return inside, view
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(games_room._KnnStage, "play", spy)
+        patch.setattr(games_room._KnnModels, "play", spy)
         attack = da.membership_attack(X, y, "confidence", k=4, games=1, targets=None)
     near, _ = da.nearest_neighbours(X, limit=4)
     np.testing.assert_allclose(attack.values, (y[near] != y[:, None]).mean(axis=1) - seen[0].loss)

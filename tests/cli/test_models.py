@@ -173,7 +173,7 @@ def test_a_private_layered_release_is_planned_paid_and_written(files):
     ("options", "message"),
     [
         (["--at-least", "0.9", "--ledger", "l", "--budget-epsilon", "1"], "nothing was spent"),
-        (["--neighbours", "add-remove"], "--neighbours replace"),
+        (["--neighbours", "add-remove"], "--relation replace"),
         (["--sampling", "0.5"], "--sampling does not apply"),
         (["--metric", "cosine"], "--metric does not apply"),
         (["--k", "3"], "--k does not apply to layered-shapley"),

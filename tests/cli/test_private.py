@@ -76,7 +76,7 @@ def test_every_option_reaches_the_function(files):
         == 0
     )
     told = da.load_result("a.json").parameters
-    assert (told["neighbours"], told["sampling"], told["tau"], told["metric"]) == ("replace", 0.5, -0.3, "cosine")
+    assert (told["relation"], told["sampling"], told["tau"], told["metric"]) == ("replace", 0.5, -0.3, "cosine")
     assert run(*BASE, "--release", "paper", "--classes", "5", "-q", "-o", "b.json").output == ""
     told = da.load_result("b.json").parameters
     assert (told["release"], told["n_classes"]) == ("paper", 5)

@@ -684,8 +684,10 @@ def test_results_come_back_from_files(tmp_path):
             np.testing.assert_allclose(back.by(table["race"]).values, result.by("race").values, atol=1e-12)
             with pytest.raises(da.InputError, match="does not hold"):
                 back.by("race")
-            with pytest.raises(da.InputError, match="needs the data"):
-                back.interactions()
+            for ask in (back.interactions, back.sets, back.compare, back.changes, back.groups):
+                with pytest.raises(da.InputError, match=r"needs the data.*compute it anew"):
+                    ask()
+            assert result.groups(["zip"]) == result.queries.groups(["zip"])
     for small in (
         found.mean(),
         sampled.mean(),

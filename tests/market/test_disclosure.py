@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import datassay as da
 from datassay import InputError, oracle
 from datassay._errors import UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay.market import ConsumerView, DataOwner, Move, MovingNeighbours, gini, knn_utility
 from datassay.market.owner import RehearsingOwner
-from datassay.neighbors import Schedule
 from datassay.privacy import BudgetExceededError, Ledger, NoisyRecords
 
 ONE = Schedule(1, 2**26, None)
@@ -512,7 +512,7 @@ class TestForReal:
             da.disclosure_game(*data, ledger=ledger, target=0.9, bounds="data")
         assert ledger.releases() == []
         other = Ledger(tmp_path / "other", epsilon=7.0, delta=1e-9)
-        with pytest.raises(InputError, match="made with neighbours='replace-features'"):
+        with pytest.raises(InputError, match="made with relation='replace-features'"):
             da.disclosure_game(*data, ledger=other, target=0.9)
 
     def test_the_consumer_does_not_see_what_the_owner_knows(self, tmp_path):

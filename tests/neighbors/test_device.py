@@ -20,8 +20,9 @@ from sklearn.linear_model import LogisticRegression
 import datassay as da
 from datassay import oracle
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay.cli import main
-from datassay.neighbors import FullRanking, Schedule, kernels, make_space
+from datassay.neighbors import FullRanking, kernels, make_space
 from datassay.neighbors.device import distances as distances_there
 from datassay.neighbors.device import memory as memory_there
 from datassay.neighbors.device import passes as passes_there

@@ -9,11 +9,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import datassay as da
+from datassay._run import Schedule
 from datassay.neighbors import (
     FullRanking,
     NearestRanking,
     NeighbourGraph,
-    Schedule,
     WithinThreshold,
     collect,
     make_space,

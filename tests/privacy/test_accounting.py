@@ -140,7 +140,7 @@ def test_replacing_a_sampled_record_costs_more_than_removing_it():
         (lambda: calibrate("gaussian", 1, 1.0), "delta must be a finite number above 0 and below 1"),
         (lambda: calibrate("gaussian", 1, 1e-5, sampling=0), "sampling must be a finite number above 0 and at most 1"),
         (lambda: calibrate("gaussian", 1, 1e-5, sampling=1.5), "sampling must be a finite number"),
-        (lambda: calibrate("gaussian", 1, 1e-5, neighbours="near"), "neighbours must be one of 'add-remove', 'replace'"),
+        (lambda: calibrate("gaussian", 1, 1e-5, relation="near"), "relation must be one of 'add-remove', 'replace'"),
         (lambda: calibrate("pink", 1, 1e-5), "noise must be one of"),
         (lambda: Cost("discrete gaussian", 1.0, sensitivity=1.5), "sensitivity must be a whole number"),
         (lambda: Cost("laplace", 1.0, sampling=0.5, neighbours="replace"), "Gaussian noise only"),
@@ -183,7 +183,7 @@ def test_a_guarantee_says_everything():
         assert part in str(promise)
     published = Guarantee("m", 1.0, 1e-5, "replace", "a", certified=False)
     assert "NOT CERTIFIED" in str(published)
-    assert published.to_dict()["neighbours"] == "replace"
+    assert published.to_dict()["relation"] == "replace"
 
 
 def test_the_guarantee_of_a_rehearsal_promises_nothing():

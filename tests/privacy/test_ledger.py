@@ -93,7 +93,7 @@ def test_the_export_is_json(path):
         ({"epsilon": 1.0}, "a new one needs a budget"),
         ({"epsilon": 0, "delta": 1e-5}, "epsilon must be"),
         ({"epsilon": 1, "delta": 1}, "delta must be"),
-        ({"epsilon": 1, "delta": 0.1, "neighbours": "x"}, "neighbours must be one of"),
+        ({"epsilon": 1, "delta": 0.1, "relation": "x"}, "relation must be one of"),
     ],
 )
 def test_a_bad_budget_makes_no_ledger(path, arguments, message):
@@ -273,7 +273,7 @@ class TestDisclosures:
         assert ledger.spent() == total_epsilon([cost], 1e-5) + 2.0
         with pytest.raises(BudgetExceededError):
             spend(ledger, "much", [Cost("gaussian", 0.4, neighbours="replace")])
-        with pytest.raises(InputError, match="accounted for neighbours='add-remove'"):
+        with pytest.raises(InputError, match="accounted for relation='add-remove'"):
             spend(ledger, "other")
 
     def test_all_queries_of_a_charge_or_none(self, path):
@@ -318,7 +318,7 @@ class TestDisclosures:
 
     def test_a_ledger_of_whole_records_gives_out_none(self, path):
         ledger = Ledger(path, epsilon=1.0, delta=1e-5, neighbours="replace")
-        with pytest.raises(InputError, match="made with neighbours='replace-features'"):
+        with pytest.raises(InputError, match="made with relation='replace-features'"):
             ledger.open_disclosure("data", "noisy copies")
         assert ledger.disclosures() == {}
 

@@ -274,7 +274,7 @@ class TestLedger:
         ({"delta": 1.0}, "delta must be"),
         ({"sampling": 0}, "sampling must be"),
         ({"sampling": 1.1}, "sampling must be"),
-        ({"neighbours": "near"}, "neighbours must be one of"),
+        ({"relation": "near"}, "relation must be one of"),
         ({"tau": math.nan}, "tau must be"),
         ({"X_val": None, "y_val": None}, "X_val must be given: a public validation set"),
         ({"metric": "precomputed", "X": None, "X_val": np.zeros((8, 60))}, "private values need features"),

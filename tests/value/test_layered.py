@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import datassay as da
 from datassay import InputError
 from datassay.privacy.layered_release import paper_scale, sensitivities
-from datassay.value import coalitions, layered
-from datassay.value.stable import Stability, _gradient_diameter, _longest_weights
+from datassay.value.models import coalitions, layered
+from datassay.value.models.stable import Stability, _gradient_diameter, _longest_weights
 
 
 def problem(n=8, d=3, seed=1, n_val=40):

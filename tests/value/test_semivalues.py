@@ -24,7 +24,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import datassay as da
 from datassay import oracle
-from datassay.value import semivalues
+from datassay.value.models import tally
+from datassay.value.models.orders import orders_of
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 
@@ -426,7 +427,7 @@ class TestEfficiency:
         n, utility = GAMES["airport"]
         values = play(da.data_shapley, n, utility, sampling=sampling, truncation=1e6, max_coalitions=40)
         assert values.coalitions == 40
-        first = [order[0] for draw in range(40 // orders) for order in semivalues.orders_of(n, sampling, 0, draw)]
+        first = [order[0] for draw in range(40 // orders) for order in orders_of(n, sampling, 0, draw)]
         alone = [sum(float(utility({i})) for j in first if j == i) / 40 for i in range(n)]
         np.testing.assert_allclose(values.values, alone, atol=EXACT)
 
@@ -968,7 +969,7 @@ class TestInterruption:
         assert first.fits > 0
 
     def test_an_interruption_between_fits_returns_the_values_so_far_too(self, monkeypatch):
-        calls, half_width = [], semivalues.Moments.half_width
+        calls, half_width = [], tally.Moments.half_width
 
         def interrupted_once(moments, confidence):
             calls.append(moments)
@@ -976,7 +977,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return half_width(moments, confidence)
 
-        monkeypatch.setattr(semivalues.Moments, "half_width", interrupted_once)
+        monkeypatch.setattr(tally.Moments, "half_width", interrupted_once)
         try:
             values = play(da.data_shapley, *GAMES["votes"], sampling="plain", max_coalitions=300)
         except KeyboardInterrupt:  # it would end all tests
@@ -1014,7 +1015,7 @@ class TestInterruption:
 
     def test_values_so_far_are_returned_where_workers_always_die_at_something(self):
         n, utility = GAMES["votes"]
-        orders = [semivalues.orders_of(n, "plain", 0, draw)[0].tolist() for draw in range(40)]
+        orders = [orders_of(n, "plain", 0, draw)[0].tolist() for draw in range(40)]
         firsts = [{frozenset(order[:3])} for order in orders]
         fatal = next(draw for draw in range(10, 40) if not firsts[draw] & set().union(*firsts[:draw]))
         model = Dies(os.getpid(), None, sorted(orders[fatal][:3]))
@@ -1501,7 +1502,7 @@ def test_a_cache_tells_what_is_inside_of_functions_apart():
         exec(f"def score(model, X, y):\n    return sum({body} for x in (model.predict(X) == y)) / len(y)", space)
         return space["score"]
 
-    from datassay.value.fingerprint import content
+    from datassay.value.models.fingerprint import content
 
     digests = {b"".join(content(scoring_of(body))) for body in ("1.0 * x", "2.0 * x", "1.0 * x")}
     assert len(digests) == 2

@@ -1,4 +1,4 @@
-"""What a record is worth beside how exposed it is: whom to keep, whom to protect, and whom to delete first."""
+"""The worth of a record beside its exposure: whom to keep, whom to protect, and whom to delete first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class Exposure(PerRecord):
     @property
     def quadrants(self) -> NDArray[np.str_]:
         """The name of each record's quadrant."""
-        # Where all are alike nobody is low, and nobody is high.
+        # Where all are alike none is low, and none is high.
         low = (self.values <= self.low_value) & (self.values < self.values.max())
         exposed = (self.exposure >= self.high_exposure) & (self.exposure > self.exposure.min())
         return np.asarray(np.array(QUADRANTS)[2 * ~low + ~exposed])
@@ -129,7 +129,7 @@ class Exposure(PerRecord):
 
 
 def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float = 0.25, high: float = 0.75) -> Exposure:
-    """Join what records are worth with how exposed they are, by id.
+    """Value and exposure of every record side by side, joined by id: whom to keep, to protect, and to delete first.
 
     Parameters
     ----------
@@ -139,6 +139,11 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         How exposed they are: :func:`datassay.self_waka`, or a membership attack on all of them (its success rates).
     low, high
         Which values are low and which exposures are high, as quantiles: the lowest and the highest quarter.
+
+    Returns
+    -------
+    Exposure
+        Both numbers of the records that have both, and the quadrant of each.
 
     Examples
     --------
@@ -180,15 +185,15 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
         )
     worth, open_to = values.values[here], exposed[there]
     return Exposure(
-        worth,
-        open_to,
-        values.ids[here],
-        float(np.quantile(worth, low)),
-        float(np.quantile(open_to, high)),
-        values.method,
-        measure,
-        {f"value {name}": told for name, told in values.parameters.items()}
-        | {f"exposure {name}": told for name, told in exposure.parameters.items()}
+        values=worth,
+        exposure=open_to,
+        ids=values.ids[here],
+        low_value=float(np.quantile(worth, low)),
+        high_exposure=float(np.quantile(open_to, high)),
+        method=values.method,
+        measure=measure,
+        parameters={f"value {name}": setting for name, setting in values.parameters.items()}
+        | {f"exposure {name}": setting for name, setting in exposure.parameters.items()}
         | {"exposure seed": exposure.seed},
-        notes,
+        notes=notes,
     )

@@ -1,4 +1,4 @@
-"""Membership inference: whose record is in the model, told from how well the model predicts it.
+"""Membership inference: whose record is in the model, guessed from how well the model predicts it.
 
 A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
 on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
@@ -6,35 +6,38 @@ who is in which model is one bit, and a model's loss on a record is the share of
 neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, get_args
+from typing import Protocol, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._checkpoint import digest
-from datassay._choices import AttackName
+from datassay._choices import AttackName, Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY, Client
+from datassay._run import Run, documented
 from datassay._tensors import as_array
-from datassay._work import Bar, Progress
+from datassay._work import Bar
 from datassay.attacks.result import Attack
 from datassay.neighbors import (
     EUCLIDEAN,
     DeviceSpace,
     FeatureSpace,
+    Ids,
+    Labels,
     MatrixSpace,
     NearestRanking,
+    Neighbours,
+    Points,
     Ranked,
     as_floats,
     collect,
     space_on,
 )
 from datassay.results import Parameter
-from datassay.value import Game, chance_of_fewer, make_game, rank_chances
+from datassay.value import Game, chance_of_fewer, knn_shapley, make_game, rank_chances
 
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
 T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
@@ -42,7 +45,7 @@ Floats = NDArray[np.float64]
 
 
 class Classifier(Protocol):
-    """What a scikit-learn classifier does."""
+    """A classifier as scikit-learn has them."""
 
     classes_: NDArray[np.generic]
 
@@ -57,7 +60,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What an attack sees of one game.
+    """All that an attack sees of one game.
 
     Attributes
     ----------
@@ -81,37 +84,34 @@ class View:
 CustomAttack = Callable[[View], Floats]
 
 
+@documented(knn_shapley)
 def membership_attack(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     method: AttackName | CustomAttack = "lira",
     k: int = 5,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     *,
     model: Classifier | None = None,
-    held: object | None = None,
-    shadow_held: Sequence[object] | None = None,
+    held: ArrayLike | None = None,
+    shadow_held: Sequence[ArrayLike] | None = None,
     games: int = 48,
     targets: int | None = 100,
     shadows: int = 16,
     seed: int = 0,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
-    client: Client | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    device: object | None = None,
+    ids: Ids | None = None,
+    **run: Unpack[Run],
 ) -> Attack:
-    """Play security games: can one tell from the model's loss on a record whether it was in the training data?
+    """Membership inference: scores that say whether a record was in the training data, from the model's loss on it.
 
-    In each game half of the records are the model's. The attacker knows the population, has ``shadows`` models of
-    their own on random halves of it, and scores the targets.
+    It plays security games. In each of them half of the records are the model's. The attacker knows the population, has
+    ``shadows`` models of their own on random halves of it, and scores the targets.
 
     Parameters
     ----------
     X, y
-        The population: features and labels, or a table.
+        The population: features and labels, or a table; or :class:`Neighbours` of records among themselves in the place
+        of all data, metric and ids.
     method
         ``"lira"``: Gaussian likelihood ratio of the loss, fitted to shadow models with and without the target
         (Carlini et al. 2022, online). ``"lira-offline"``: how unusually low the loss is for models without it.
@@ -119,8 +119,9 @@ def membership_attack(
         below it (Mathematics §4), which needs no shadow models. ``"confidence"``: how much more confident the model is
         than a k-NN of all others. ``"calibrated-confidence"``: the same against the mean of shadow models without the
         target. Or a function of yours from :class:`datassay.attacks.View` to scores.
-    k, metric
-        Of the k-NN model.
+    metric
+        Of the k-NN model: ``"euclidean"``, ``"cosine"``, ``"manhattan"``, or ``"precomputed"``: then X is the matrix of
+        distances between all records.
     model
         A scikit-learn classifier to attack instead of k-NN, by ``lira``, ``lira-offline``, ``calibrated-confidence``
         or a function; its shadow models are fitted once and serve all games. Losses are then −log(p/(1−p)) of the
@@ -130,24 +131,29 @@ def membership_attack(
         about the records as they are. Shadow models hold the same copies, or copies of the attacker's own making: then
         give one such array for each. ``t-waka`` and ``confidence``, which reckon with the record itself in the model,
         do not apply.
-    n_jobs, memory, progress
-        Threads and bytes for the neighbour search, and a callback or True for a bar. Beside that, every target keeps
-        its nearest 2k + O(√k) neighbours.
-    client, checkpoint
-        A Dask client for the neighbour search, and a folder in which what it found is kept: see
-        :func:`datassay.knn_shapley`. The games themselves take little, and are played here.
-    device
-        ``"cuda"``: a graphics card finds the neighbours, as in :func:`datassay.knn_shapley`.
-    games, targets, seed
-        Games, targets in each (None: all records, for success rates of every one of them), and the seed of all draws.
+    games
+        Number of games.
+    targets
+        Targets in each game; None: all records, for success rates of every one of them.
     shadows
         Shadow models, at most 63.
+    seed
+        Seed of all draws.
+    memory
+        Bytes for the neighbour search, 512 MiB if left out. Beside that, every target keeps its nearest 2k + O(√k)
+        neighbours.
+    progress
+        True for a bar of the games on standard error, or a callback that gets (games played, games in all).
 
     Returns
     -------
     Attack
         Scores by game and target; ``attack.auc``, ``attack.tpr(0.01)``, ``attack.summary()``,
         ``attack.success_rates()``.
+
+    References
+    ----------
+    Carlini et al., Membership Inference Attacks From First Principles, 2022. Mathematics §7.
 
     Examples
     --------
@@ -178,14 +184,12 @@ def membership_attack(
     if not alone:
         shadows = _checks.integer("shadows", shadows, at_least=2, at_most=MOST_SHADOWS)
     seed = _checks.integer("seed", seed, at_least=0)
-    if model is not None and device is not None:
+    if model is not None and run.get("device") is not None:
         raise UsageError("device finds the neighbours of k-NN models; leave it out with model")
-    if model is not None and checkpoint is not None:
+    if model is not None and run.get("checkpoint") is not None:
         raise UsageError("checkpoint keeps the neighbours of k-NN models; leave it out with model")
-    game = make_game(
-        X, y, None, None, metric=metric, ids=ids, n_jobs=n_jobs, memory=memory, client=client, checkpoint=checkpoint,
-        device=device, among=True,
-    )  # fmt: skip
+    finding: Run = {**run, "progress": None}  # the bar is of games
+    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, **finding)
     metric = game.near.metric
     n = game.space.n_train
     if n < 4:
@@ -198,61 +202,60 @@ def membership_attack(
         raise UsageError(f"k={k} is more than half of the {n} records, which is all that a model has")
     generators = [np.random.default_rng([seed, number]) for number in range(games)]
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
-    stage: Stage
+    models: Models
     if model is None:
         asked = np.unique(np.concatenate(draws))
         copies = [] if held is None else [held, *(shadow_held or ())]
-        if checkpoint is not None:
+        if run.get("checkpoint") is not None:
             others = digest(*(as_floats("held", one) for one in copies)) if copies else None
             game = game.keeping(
                 f"membership_attack {name}",
                 {"k": k, "games": games, "targets": targets, "shadows": shadows, "seed": seed, "held": others},
             )
         seen = [_among_copies(game, one, metric) for one in copies] or [game]
-        stage = _KnnStage(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
+        models = _KnnModels(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
     else:
-        stage = _FittedStage(game, model, shadows, seed)
-    score = _scorer(method, stage, k) if isinstance(method, str) else method
-    scores, members, about, numbers = [], [], [], []
-    with Bar(progress, games, "games") as report:
+        models = _FittedModels(game, model, shadows, seed)
+    score = _scorer(method, models, k) if isinstance(method, str) else method
+    played = []
+    with Bar(run.get("progress"), games, "games") as report:
         for number, (rng, drawn) in enumerate(zip(generators, draws, strict=True)):
-            inside, view = stage.play(rng, drawn)
-            try:
-                given = np.asarray(score(view), np.float64)
-            except ValueError:
-                raise InputError("the attack must return one number for each target") from None
-            if given.shape != drawn.shape:
-                raise InputError(f"the attack returned scores of shape {given.shape} for {len(drawn)} targets")
-            if np.isnan(given).any():
-                raise InputError(f"the attack returned a score that is not a number in game {number}")
-            scores.append(given)
-            members.append(inside)
-            about.append(drawn)
-            numbers.append(np.full(len(drawn), number))
+            inside, view = models.play(rng, drawn)
+            played.append((_scores(score, view, number), inside, drawn, np.full(len(drawn), number)))
             report(1)
-    told: dict[str, Parameter] = {
-        "k": k if model is None else None,
-        "metric": metric if model is None else None,
-        "model": None if model is None else type(model).__name__,
-        "held": None if held is None else "copies",
-        "games": games,
-        "targets": targets,
-        "shadows": None if alone else shadows,
-        "device": game.told.get("device") if model is None else None,
-    }
+    values, members, about, numbers = (np.concatenate(parts) for parts in zip(*played, strict=True))
+    settings: dict[str, Parameter] = {"games": games, "targets": targets, "shadows": None if alone else shadows}
+    if model is None:
+        device = game.space.device.type if isinstance(game.space, DeviceSpace) else None
+        settings = {"k": k, "metric": metric, "held": None if held is None else "copies", **settings, "device": device}
+    else:
+        settings = {"model": type(model).__name__, **settings}
     return Attack(
-        values=np.concatenate(scores),
-        ids=game.inputs.ids[np.concatenate(about)],
-        members=np.concatenate(members),
+        values=values,
+        ids=game.inputs.ids[about],
+        members=members,
         method=name,
-        games=np.concatenate(numbers),
-        parameters={key: value for key, value in told.items() if value is not None},
+        games=numbers,
+        parameters={key: value for key, value in settings.items() if value is not None},
         seed=seed,
         notes=game.inputs.notes,
     )
 
 
-def _among_copies(game: Game, held: object, metric: str) -> Game:
+def _scores(score: CustomAttack, view: View, number: int) -> Floats:
+    """The scores of the targets of one game, checked."""
+    try:
+        given = np.asarray(score(view), np.float64)
+    except ValueError:
+        raise InputError("the attack must return one number for each target") from None
+    if given.shape != view.targets.shape:
+        raise InputError(f"the attack returned scores of shape {given.shape} for {len(view.targets)} targets")
+    if np.isnan(given).any():
+        raise InputError(f"the attack returned a score that is not a number in game {number}")
+    return given
+
+
+def _among_copies(game: Game, held: ArrayLike, metric: str) -> Game:
     """The same game, in which records look at copies of themselves and of the others."""
     points, copies = as_array(game.inputs.points), as_floats("held", held)
     if copies.shape != points.shape:
@@ -262,8 +265,8 @@ def _among_copies(game: Game, held: object, metric: str) -> Game:
     return replace(game, near=game.near.having(space=space))
 
 
-class Stage(Protocol):
-    """Where games are played."""
+class Models(Protocol):
+    """The model under attack, and the attacker's own."""
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
         """Draw the model and its shadows; which targets are in the model, and what the attacker sees."""
@@ -281,7 +284,7 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     """The ``limit`` nearest others of the records asked about, and how many of them come before the record itself.
 
     A record is at distance zero from itself (its copy may be anywhere), and ties go to the smaller index: duplicates
-    may come before it. Where more than ``limit`` do, how many is not told.
+    may come before it. Where more than ``limit`` do, it is not said how many.
     """
     space = game.space
     assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
@@ -303,7 +306,7 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
     return found, ahead
 
 
-class _KnnStage:
+class _KnnModels:
     """k-NN models of random halves: neighbour lists once, one word of bits a record.
 
     ``games`` is one, for all models, or one for each, where each holds copies of its own.
@@ -359,7 +362,7 @@ def _ranks_for_half(k: int, n: int) -> int:
     return low
 
 
-class _FittedStage:
+class _FittedModels:
     """Models of random halves that must be fitted: a pool of shadow models serves all games."""
 
     def __init__(self, game: Game, model: Classifier, shadows: int, seed: int) -> None:
@@ -401,12 +404,12 @@ class _FittedStage:
         return inside[targets], view
 
 
-def _ranks_of(method: object, k: int, n: int) -> int:
+def _ranks_of(method: AttackName | CustomAttack, k: int, n: int) -> int:
     """Neighbours that an attack looks at itself."""
     return len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
 
 
-def _scorer(method: AttackName, stage: Stage, k: int) -> CustomAttack:
+def _scorer(method: AttackName, models: Models, k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
     if method == "lira":
         return _lira
@@ -414,18 +417,18 @@ def _scorer(method: AttackName, stage: Stage, k: int) -> CustomAttack:
         return _lira_offline
     if method == "calibrated-confidence":
         return _calibrated
-    assert isinstance(stage, _KnnStage)
-    codes = stage.game.inputs.codes
-    own = codes[stage.asked]
+    assert isinstance(models, _KnnModels)
+    codes = models.game.inputs.codes
+    own = codes[models.asked]
     if method == "confidence":
-        expected = (codes[stage.order[:, :k]] != own[:, None]).mean(axis=1)
-        return lambda view: expected[stage.place(view.targets)] - view.loss
+        expected = (codes[models.order[:, :k]] != own[:, None]).mean(axis=1)
+        return lambda view: expected[models.place(view.targets)] - view.loss
     from datassay.attacks import kernels
 
     table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
-    chances, _ = rank_chances(k, stage.n, T_WAKA_ERROR)
-    kernels.write_target_waka(stage.order, codes, own, chances, k, table)
-    return lambda view: table[stage.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
+    chances, _ = rank_chances(k, models.n, T_WAKA_ERROR)
+    kernels.write_target_waka(models.order, codes, own, chances, k, table)
+    return lambda view: table[models.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
 _Moments = tuple[Floats, Floats, NDArray[np.bool_]]

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, documented
 from datassay._tensors import as_array
 from datassay._version import __version__
-from datassay._work import Progress
 from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
-from datassay.neighbors import EUCLIDEAN, neighbours_of
+from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
 from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 
@@ -118,30 +118,48 @@ class Onion(PerRecord):
         return ax
 
 
+@documented(membership_attack)
 def onion(
-    X: object,
-    y: object = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
     by: PeelBy | Values = "self_waka",
     share: float = 0.1,
     k: int = 5,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     *,
     games: int = 48,
     shadows: int = 16,
     seed: int = 0,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Onion:
-    """Remove the most exposed records and attack the rest again (the «onion effect», Carlini et al. 2022).
+    """The onion effect: remove the most exposed records, attack the rest again, and see who is exposed instead.
 
-    LiRA attacks every record in ``games`` games, the ``share`` of records that rank highest ``by`` self-WaKA,
-    self-Shapley, the attack's own success rates or at random is removed, and LiRA attacks the remaining population. Who
-    is more exposed then can be told without any attack by :func:`datassay.waka_influence`, which is in the result.
-    ``by`` may also be Values of your own. (Chosen by success, those who remain were lucky in the first games: some of
-    their change is chance.) Other parameters as in :func:`datassay.membership_attack`.
+    LiRA attacks every record in ``games`` games, the records that rank highest are removed, and LiRA attacks the
+    remaining population (Carlini et al. 2022). Who is more exposed then is known without any attack, by
+    :func:`datassay.waka_influence`, which is in the result.
 
+    Parameters
+    ----------
+    by
+        What records are ranked by: ``"self_waka"``, ``"self_shapley"``, ``"success"`` (of the attack itself; those who
+        remain were then lucky in the first games: some of their change is chance), ``"random"``, or Values of your own.
+    share
+        The share of records to remove.
+    games
+        Games before the removal, and as many after it; every record is a target in each.
+
+    Returns
+    -------
+    Onion
+        Success rates of the attack before and after, by record.
+
+    References
+    ----------
+    Carlini et al., The Privacy Onion Effect: Memorization is Relative, 2022. Mathematics §7.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> peeled = da.onion(da.load_dataset("census", n=400), k=1, games=4)
     >>> len(peeled.removed)
@@ -152,10 +170,8 @@ def onion(
         raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     if not isinstance(by, Values):
         _checks.choice("by", by, get_args(PeelBy))
-    settings: dict[str, Any] = {
-        "k": k, "games": games, "targets": None, "shadows": shadows, "seed": seed, "n_jobs": n_jobs, "memory": memory,
-        "progress": progress,
-    }  # fmt: skip
+    settings: dict[str, Any] = {"k": k, "games": games, "targets": None, "shadows": shadows, "seed": seed, **run}
+    searching: Blocks = {**run, "progress": None}  # the bars are of games
     near = neighbours_of(X, y, metric=metric, ids=ids, among=True)
     inputs = near.inputs
     n = len(inputs.labels)
@@ -169,9 +185,9 @@ def onion(
             raise InputError("by must hold a value for every record, in their order")
         score, name = by.values, by.method
     elif by == "self_waka":
-        score, name = self_waka(near, k=k, n_jobs=n_jobs, memory=memory).values, by
+        score, name = self_waka(near, k=k, **searching).values, by
     elif by == "self_shapley":
-        score, name = self_shapley(near, k=k, n_jobs=n_jobs, memory=memory).values, by
+        score, name = self_shapley(near, k=k, **searching).values, by
     elif by == "success":
         score, name = before, by
     else:
@@ -180,7 +196,7 @@ def onion(
     gone[np.argsort(-score, kind="stable")[:out]] = True
     if len(np.unique(inputs.codes[~gone])) < 2:
         raise InputError(f"removing the top {share:.0%} by {name} leaves one class only; give a smaller share")
-    influence = waka_influence(near, None, gone, k=k, n_jobs=n_jobs, memory=memory).values
+    influence = waka_influence(near, None, gone, k=k, **searching).values
     kept = np.flatnonzero(~gone)
     points = as_array(inputs.points)
     remaining = points[np.ix_(kept, kept)] if near.metric == "precomputed" else points[kept]
@@ -188,18 +204,18 @@ def onion(
     second = membership_attack(remaining, labels, "lira", metric=near.metric, ids=ids, **settings)
     after = _by_record(second, inputs.ids[kept])
     return Onion(
-        after - before[kept],
-        inputs.ids[kept],
-        before[kept],
-        after,
-        influence,
-        inputs.ids[gone],
-        (first.auc, second.auc),
-        (first.tpr(0.05), second.tpr(0.05)),
-        name,
-        k,
-        {**first.parameters, "share": share, "seed": seed},
-        first.notes,
+        values=after - before[kept],
+        ids=inputs.ids[kept],
+        before=before[kept],
+        after=after,
+        influence=influence,
+        removed=inputs.ids[gone],
+        auc=(first.auc, second.auc),
+        tpr=(first.tpr(0.05), second.tpr(0.05)),
+        by=name,
+        k=k,
+        parameters={**first.parameters, "share": share, "seed": seed},
+        notes=first.notes,
     )
 
 

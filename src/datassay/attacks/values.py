@@ -1,55 +1,59 @@
-"""The value-score attack: submit a copy of somebody's record, look at what it is worth, and know if they are in.
+"""The value-score attack: submit a copy of a person's record, look at what it is worth, and know if they are in.
 
 A record whose twin is already there is worth less (or more) than one that is new. What is "less" is learned from shadow
 data sets with and without the record (Wang et al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put
 right; Mathematics §7).
 """
 
-from typing import Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import KnnUtility
+from datassay._choices import KnnUtility, Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, Schedule, documented
 from datassay._tensors import as_array
-from datassay._work import Progress
 from datassay.attacks.result import Attack
-from datassay.data import prepare
 from datassay.neighbors import (
+    COSINE,
+    EUCLIDEAN,
     AnySpace,
+    Labels,
     NearestDistances,
     NeighbourGraph,
-    Schedule,
+    Neighbours,
+    Points,
     Within,
     WithinThreshold,
     collect,
     make_space,
+    neighbours_of,
     one_by_one,
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
 from datassay.results import Parameter
-from datassay.value import harmonic
+from datassay.value import harmonic, knn_shapley
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
 SCORED: tuple[Scored, ...] = get_args(Scored)
 Floats = NDArray[np.float64]
 
 
+@documented(knn_shapley)
 def value_score_attack(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     *,
     scores: Scored = "knn_shapley",
     k: int = 5,
-    utility: str = "soft",
+    utility: KnnUtility = "soft",
     tau: float = -0.5,
-    metric: str | None = None,
+    metric: Metric | None = None,
     epsilon: float = 1.0,
     delta: float = 1e-5,
     sampling: float = 1.0,
@@ -57,9 +61,7 @@ def value_score_attack(
     shadow: int = 400,
     shadow_sets: int = 32,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Attack:
     """Membership inference from the value of a copy: are value scores safe to tell?
 
@@ -71,16 +73,32 @@ def value_score_attack(
     Parameters
     ----------
     X, y
-        The population: features and labels, or a table.
+        The population: features and labels, or a table; or :class:`Neighbours` in the place of all data and metric.
     X_val, y_val
         The operator's (public) validation set; left out, the population's records that are not drawn, at most 200.
     scores
-        Which values the operator tells: ``"knn_shapley"`` (with ``k``, ``utility``), ``"tknn_shapley"`` (with
-        ``tau``), or one of them made private (with ``epsilon``, ``delta``, ``sampling``, add-remove).
+        Which values the operator tells: ``"knn_shapley"``, ``"tknn_shapley"``, ``"private_knn_shapley"`` or
+        ``"private_tknn_shapley"``.
+    k, utility
+        Of k-NN values: number of neighbours, and ``"soft"`` or ``"fraction"`` (private ones are the latter).
+    tau
+        Of threshold values: the largest distance of a neighbour.
     metric
-        Cosine for threshold neighbours and Euclidean otherwise, if left out.
-    members, shadow, shadow_sets, seed
-        Sizes of the game, and the seed of its draws. Private noise has no seed.
+        ``"euclidean"``, ``"cosine"`` or ``"manhattan"``. Cosine for threshold neighbours and Euclidean otherwise, if
+        left out.
+    epsilon, delta, sampling
+        Of private values: the promise (for records added or removed), and the chance of being sampled.
+    members
+        Records of the operator's data set, and as many that are not in it: the targets.
+    shadow, shadow_sets
+        Records that the attacker has, and the number of data sets drawn from them.
+    seed
+        Seed of the draws. Private noise has none.
+
+    Returns
+    -------
+    Attack
+        A score for each target, the higher the more it looks like a member.
 
     References
     ----------
@@ -104,20 +122,20 @@ def value_score_attack(
     seed = _checks.integer("seed", seed, at_least=0)
     private = scores.startswith("private")
     threshold = scores.endswith("tknn_shapley")
-    metric = metric or ("cosine" if threshold else "euclidean")
-    inputs = prepare(X, y, X_val, y_val)
+    given = neighbours_of(X, y, X_val, y_val, metric=metric or (COSINE if threshold else EUCLIDEAN))
+    metric, inputs = given.metric, given.inputs
     n = len(inputs.labels)
     drawn = 2 * members + shadow
-    if n < drawn + (X_val is None):
+    if n < drawn + (inputs.points_val is None):
         raise InputError(
             f"the game needs {drawn:,} records ({members} members, as many non-members, {shadow} shadow records)"
-            f"{' and some to validate with' if X_val is None else ''}, and there are {n:,}"
+            f"{' and some to validate with' if inputs.points_val is None else ''}, and there are {n:,}"
         )
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     chosen, points = order[:drawn], as_array(inputs.points)
     points_val, codes_val = as_array(inputs.points_val), inputs.codes_val
-    if X_val is None:
+    if inputs.points_val is None:
         rest = order[drawn : drawn + 200]
         points_val, codes_val = points[rest], inputs.codes[rest]
     space = make_space(points[chosen], points_val, metric)
@@ -128,38 +146,38 @@ def value_score_attack(
     sets[0, :members] = 1
     for row in sets[1:]:
         row[2 * members + rng.choice(shadow, members, replace=False)] = 1
-    run = Schedule(n_jobs, memory, progress)
+    schedule = Schedule.of(run)
     codes, n_classes = inputs.codes[chosen], inputs.n_classes
-    told: dict[str, Parameter] = {"scores": scores, "metric": metric}
+    settings: dict[str, Parameter] = {"scores": scores, "metric": metric}
     if private:
-        told |= {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        settings |= {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
     if threshold:
-        told |= {"tau": tau}
+        settings |= {"tau": tau}
         chance = _checks.number("sampling", sampling, above=0, at_most=1) if private else 1.0
-        near = _near(space, tau, run)
+        near = _near(space, tau, schedule)
         match = codes[None, : 2 * members] == codes_val[:, None]
         counts, coins = _counts(sets, near, codes, codes_val, chance)
         if private:
-            told |= {"sampling": chance}
+            settings |= {"sampling": chance}
             noise = calibrate("discrete gaussian", epsilon, delta, count=len(codes_val), sampling=chance)
             counts = np.asarray(add_noise(counts, noise.noise, noise.scale))
         alone, twin = _threshold_values(counts, coins, near[:, : 2 * members], match, n_classes)
     else:
-        told |= {"k": k, "utility": utility}
+        settings |= {"k": k, "utility": utility}
         fraction = private or utility == "fraction"
-        alone, twin = _knn_values(space, codes, codes_val, sets, 2 * members, k, None if fraction else n_classes, run)
+        classes = None if fraction else n_classes
+        alone, twin = _knn_values(space, codes, codes_val, sets, 2 * members, k, classes, schedule)
         if private:
             if sampling != 1:
                 raise UsageError("sampling applies to threshold values here; leave it out for private_knn_shapley")
             noise = calibrate("gaussian", epsilon, delta, sensitivity=1 / (k * (k + 1)))
             alone, twin = (np.asarray(add_noise(v, noise.noise, noise.scale), np.float64) for v in (alone, twin))
-    ratio = _log_ratio(alone[0], twin[1:], alone[1:])
     return Attack(
-        values=ratio,
+        values=_log_ratio(alone[0], twin[1:], alone[1:]),
         ids=inputs.ids[chosen[: 2 * members]],
         members=np.arange(2 * members) < members,
         method=f"value-score attack on {scores}",
-        parameters=told
+        parameters=settings
         | {"members": members, "shadow": shadow, "shadow_sets": shadow_sets, "n_validation": len(codes_val)},
         seed=seed,
         notes=inputs.notes,

@@ -87,6 +87,7 @@ def attack(
       datassay attack census --method lira --k 1 --everyone --quadrants quadrants.svg
     """
     import datassay as da
+    from datassay.value import rank_chances
 
     conditions = check_conditions(fail_if)
     check_written([output], [plot, quadrants], [], [data])
@@ -97,12 +98,14 @@ def attack(
         raise UsageError("--dask and --device are two answers to who does the work; give one of them")
     table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
     run: dict[str, Any] = {
-        "k": k, "metric": metric, "n_jobs": jobs, "memory": bytes_for_blocks(memory),
-        "progress": shows_progress(quiet), "device": device,
+        "k": k, "n_jobs": jobs, "memory": bytes_for_blocks(memory), "progress": shows_progress(quiet),
     }  # fmt: skip
+    near = da.Neighbours(table, metric=metric, device=device, memory=run["memory"])
+    if device is None:  # values are kept no deeper than exposure looks
+        near.keep(len(rank_chances(k, len(table), None)[0]), run["memory"])
     with on_cluster(dask):
         found = da.membership_attack(
-            table,
+            near,
             method=method,
             games=games,
             targets=None if everyone else 100 if targets is None else targets,
@@ -111,8 +114,8 @@ def attack(
             checkpoint=folder_for(checkpoint, "attack"),
             **run,
         )
-        values = da.knn_shapley(table, checkpoint=folder_for(checkpoint, "values"), **run)
-        exposure = found if everyone else da.self_waka(table, checkpoint=folder_for(checkpoint, "exposure"), **run)
+        values = da.knn_shapley(near, checkpoint=folder_for(checkpoint, "values"), **run)
+        exposure = found if everyone else da.self_waka(near, checkpoint=folder_for(checkpoint, "exposure"), **run)
     joined = da.value_and_exposure(values, exposure)
     if output is not None:
         joined.save(output)

@@ -68,7 +68,7 @@ def _told(book: "Ledger") -> list[str]:
 
     spent = book.spent()
     said = [
-        f"Budget ε = {book.epsilon:g} at δ = {book.delta:g} ({book.neighbours}); spent ε = {spent:.4g}, "
+        f"Budget ε = {book.epsilon:g} at δ = {book.delta:g} ({book.relation}); spent ε = {spent:.4g}, "
         f"left {max(0.0, book.epsilon - spent):.4g}."
     ]
     lines, disclosed = book.releases(), book.disclosures()

@@ -316,7 +316,7 @@ def play(
     told, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
     if book is not None:
         facts |= book.facts()
-        told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.neighbours}).")
+        told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.relation}).")
     if output is not None:
         game.save(output)
     code = CUT_SHORT.get(game.outcome)

@@ -506,7 +506,7 @@ def public_tables(
 
 
 def open_ledger(
-    path: Path | None, epsilon: float | None, delta: float | None, promised: float, neighbours: Any
+    path: Path | None, epsilon: float | None, delta: float | None, promised: float, relation: Any
 ) -> "Ledger | None":
     """The ledger of that name, if there is one to be: opened, or with its budget to be made when it is first paid from.
 
@@ -527,8 +527,8 @@ def open_ledger(
     if not path.exists():
         if epsilon is None:
             raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
-        return Ledger.planned(path, epsilon, promised if delta is None else delta, neighbours)
-    ledger = Ledger(path, neighbours=neighbours)
+        return Ledger.planned(path, epsilon, promised if delta is None else delta, relation)
+    ledger = Ledger(path, relation=relation)
     for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
         if given is not None and given != kept:
             raise UsageError(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datassay._choices import Bound, Constants, Distance, Missing, Neighbours, NoiseKind, ReleaseKind, Scaling
+from datassay._choices import Bound, Constants, Distance, Missing, NoiseKind, Relation, ReleaseKind, Scaling
 from datassay._errors import InputError, UsageError
 from datassay.cli.options import (
     CategoricalOption,
@@ -59,10 +59,13 @@ def private_value(
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Promise ε: smaller is more private.")] = 1.0,
     delta: Annotated[float, typer.Option("--delta", "-d", help="Promise δ: keep it well below 1/N.")] = 1e-5,
-    neighbours: Annotated[
-        Neighbours | None,
+    relation: Annotated[
+        Relation | None,
         typer.Option(
-            help="What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley)."
+            "--relation",
+            "--neighbours",
+            help="What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley). "
+            "--neighbours is its earlier name.",
         ),
     ] = None,
     sampling: Annotated[
@@ -175,7 +178,7 @@ operator.parquet
     public_files = [None if path is None else str(path) for path in (validation, pilot)]
     check_written([output], [plot], [owners, ledger], [data, *public_files])
     check_jobs(jobs)
-    kind = neighbours or ("replace" if method == "layered-shapley" else "add-remove")
+    kind = relation or ("replace" if method == "layered-shapley" else "add-remove")
     reading = reading_options(ignore, categorical, text, missing, scale)
     private, public = public_tables(data, validation, split, seed, label, id, reading)
     run = {"n_jobs": jobs, "memory": memory * 2**20, "progress": shows_progress(quiet)}
@@ -185,7 +188,7 @@ operator.parquet
         "constants": constants, "recipients": recipients,
         "at_least": at_least, "pilot": pilot,
     }  # fmt: skip
-    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": kind, "sampling": sampling}
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": kind, "sampling": sampling}
     book = open_ledger(ledger, budget_epsilon, budget_delta, delta, kind)
     if method == "layered-shapley":
         values = _run_layered(private, public, given, metric, promise | {"ledger": book}, run | {"seed": seed}, quiet)
@@ -201,7 +204,7 @@ operator.parquet
         facts |= book.facts()
         said.append(
             f"Ledger {book.path}: ε = {book.spent():.4g} of {book.epsilon:g} spent at δ = {book.delta:g} "
-            f"({book.neighbours})."
+            f"({book.relation})."
         )
     else:
         said.append("No ledger was asked (--ledger): whoever releases again must add up the costs by themselves.")
@@ -274,8 +277,8 @@ def _run_layered(
     check_applies("layered-shapley", given, APPLIES["layered-shapley"])
     if metric is not None:
         raise UsageError("--metric does not apply to layered-shapley")
-    if promise["neighbours"] != "replace":
-        raise UsageError("layered-shapley promises its ε for one record replaced: --neighbours replace")
+    if promise["relation"] != "replace":
+        raise UsageError("layered-shapley promises its ε for one record replaced: --relation replace")
     if promise["sampling"] != 1:
         raise UsageError("--sampling does not apply to layered-shapley")
     model = make_model(None, given["kappa"], given["lam"], stable_by_default=True)

@@ -420,34 +420,40 @@ def _run(
 
     if held_out is not None and method in SELF:
         raise UsageError(f"{method} values records for themselves: leave out --validation and --split")
-    metric = given["metric"] or ("cosine" if method == "tknn-shapley" else "euclidean")
-    arguments: dict[str, Any] = {"metric": metric, **run}
-    if "validation" in APPLIES[method]:
-        arguments["X_val"] = held_out
-        if given["balance"] is not None:
-            labels = (train if held_out is None else held_out).labels
-            arguments["weights"] = da.balance_weights(labels, given["balance"])
+    metric: Distance = given["metric"] or ("cosine" if method == "tknn-shapley" else "euclidean")
+    arguments: dict[str, Any] = dict(run)
+    data: Table | da.Neighbours = train
+    is_tuned = given["tau"] in (None, "auto") if method == "tknn-shapley" else given["k"] == "auto"
+    if is_tuned and given["device"] is None:  # tuning and the method look at the same neighbours
+        data = da.Neighbours(train, held_out, metric=metric, memory=run["memory"])
+    else:
+        arguments["metric"] = metric
+        if "validation" in APPLIES[method]:
+            arguments["X_val"] = held_out
+    if "validation" in APPLIES[method] and given["balance"] is not None:
+        labels = (train if held_out is None else held_out).labels
+        arguments["weights"] = da.balance_weights(labels, given["balance"])
     tuned: Tuning | None = None
     if method == "waka" and given["tau"] is not None:
         if given["variant"] in (None, "signed"):
             raise UsageError("--tau is the threshold of --variant removal and addition")
         arguments["tau"] = as_number("--tau", given["tau"], float)
     if method == "tknn-shapley":
-        if given["tau"] in (None, "auto"):
-            tuned = da.tune_tau(train, **arguments)
+        if is_tuned:
+            tuned = da.tune_tau(data, **arguments)
             arguments["tau"] = tuned.best
         else:
             arguments["tau"] = as_number("--tau", given["tau"], float)
     else:
-        if given["k"] == "auto":
-            tuned = da.tune_k(train, **arguments)
+        if is_tuned:
+            tuned = da.tune_k(data, **arguments)
             arguments["k"] = int(tuned.best)
         else:
             arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
     for name in ("utility", "tolerance", "variant", "checkpoint", "device"):
         if given[name] is not None:
             arguments[name] = given[name]
-    values: Values = getattr(da, method.replace("-", "_"))(train, **arguments)
+    values: Values = getattr(da, method.replace("-", "_"))(data, **arguments)
     return values, tuned
 
 

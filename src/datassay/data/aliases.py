@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from typing_extensions import TypeAliasType
 
 if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
     from narwhals.typing import IntoDataFrame, IntoSeries
 
     from datassay.data.records import Records
@@ -24,7 +25,13 @@ Labels = TypeAliasType("Labels", "IntoSeries | ArrayLike")
 Ids = TypeAliasType("Ids", "IntoSeries | ArrayLike")
 """One id for every record."""
 
+RowWeights = TypeAliasType("RowWeights", "str | IntoSeries | ArrayLike")
+"""A positive number for every row, or the name of the column that holds it."""
+
 TableLike = TypeAliasType("TableLike", "Table | IntoDataFrame | PathLike")
 """A table: one that was read, a data frame, the path of a file, or the name of a data set."""
 
-__all__ = ["ArrayLike", "Ids", "Labels", "PathLike", "Points", "TableLike"]
+DaskFrame = TypeAliasType("DaskFrame", "DataFrame")
+"""A data frame in partitions, of Dask."""
+
+__all__ = ["ArrayLike", "DaskFrame", "Ids", "Labels", "PathLike", "Points", "RowWeights", "TableLike"]

@@ -5,11 +5,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import documented
+from datassay.data.aliases import TableLike
 from datassay.data.reading import read_table
 from datassay.data.table import Column, Table
 
@@ -40,8 +43,15 @@ class DatasetInfo:
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """What can be loaded by name on this machine.
+    """The data sets that can be loaded by name on this machine.
 
+    Returns
+    -------
+    list of DatasetInfo
+        Name, source and description of each.
+
+    Examples
+    --------
     >>> [info.name for info in list_datasets() if info.source == "simulated"]
     ['census', 'voters']
     """
@@ -56,6 +66,7 @@ def list_datasets() -> list[DatasetInfo]:
     return found
 
 
+@documented(read_table)
 def load_dataset(
     name: str,
     label: str | None = None,
@@ -69,7 +80,7 @@ def load_dataset(
     missing: Missing = "impute",
     scale: Scaling = "standard",
 ) -> Table:
-    """Load a data set by name.
+    """The data set of this name, as a table: simulated, of scikit-learn, in a folder of yours, or from OpenML.
 
     Parameters
     ----------
@@ -80,8 +91,11 @@ def load_dataset(
         variable ``DATASSAY_DATA``, the first of the columns y, label, target and class that exists, or none.
     n, seed
         Number of records and seed, for simulated data sets.
-    id, ignore, categorical, text, missing, scale
-        As in :func:`read_table`.
+
+    Returns
+    -------
+    Table
+        Its columns, the label among them.
 
     Examples
     --------
@@ -99,18 +113,9 @@ def load_dataset(
     if n is not None or seed is not None:
         raise UsageError(f"{name!r} is not simulated and takes no n or seed")
 
-    def read(source: object, label: str | None) -> Table:
-        return read_table(
-            source,
-            label,
-            id,
-            ignore=ignore,
-            categorical=categorical,
-            text=text,
-            missing=missing,
-            scale=scale,
-            name=name,
-        )
+    def read(source: TableLike, label: str | None) -> Table:
+        options: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "text": text}
+        return read_table(source, label, id, missing=missing, scale=scale, name=name, **options)
 
     if name.startswith("openml:"):
         frame, target = _from_openml(name.removeprefix("openml:"))
@@ -177,7 +182,7 @@ def _from_sklearn(name: str) -> Table:
     return Table(columns, np.arange(len(bunch.target)), "target", name=name)
 
 
-def _from_openml(wanted: str) -> tuple[object, str | None]:
+def _from_openml(wanted: str) -> tuple[Any, str | None]:
     from urllib.error import URLError
 
     from sklearn.datasets import fetch_openml

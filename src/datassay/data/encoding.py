@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Missing, Scaling
 from datassay._errors import InputError
-from datassay.data.reading import MISSING_IN_CSV, is_missing
+from datassay.data.files import MISSING_IN_CSV
+from datassay.data.labels import is_missing
 from datassay.data.table import Column, Table, categorical, check_encoding
 
 
@@ -130,10 +131,8 @@ class Encoder:
     def to_dict(self) -> dict[str, object]:
         """The encoder as plain values, for JSON."""
         parts = [{"kind": type(part).__name__.strip("_").lower(), **asdict(part)} for part in self.parts]
-        return {
-            "parts": parts, "scale": self.scale, "missing": self.missing, "dtype": self.dtype.name,
-            "source": self.source,
-        }  # fmt: skip
+        how = {"scale": self.scale, "missing": self.missing, "dtype": self.dtype.name, "source": self.source}
+        return {"parts": parts, **how}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Encoder":
@@ -198,12 +197,29 @@ def fit_encoder(
     dtype: Literal["float64", "float32"] = "float64",
     source: str = "training",
 ) -> Encoder:
-    """Learn from the training table how its columns become numbers.
+    """The encoder of a table: how its columns become numbers, learned from the training data alone.
 
-    ``scale`` is "standard" (mean 0, deviation 1), "minmax" (0 to 1) or "none"; a constant column becomes 0.
-    ``missing="error"`` refuses missing values instead of filling them in. Left out, both are what the table was read
-    with. ``source`` is what messages call the table.
+    Parameters
+    ----------
+    table
+        The training table.
+    scale
+        ``"standard"`` (mean 0, deviation 1), ``"minmax"`` (0 to 1) or ``"none"``; a constant becomes 0. Left out, what
+        the table was read with.
+    missing
+        ``"impute"`` fills missing values in, ``"error"`` refuses them. Left out, what the table was read with.
+    dtype
+        The type of the encoded numbers.
+    source
+        What messages call the table.
 
+    Returns
+    -------
+    Encoder
+        ``.transform(table)`` encodes any table with these columns.
+
+    Examples
+    --------
     >>> import datassay as da, pandas as pd
     >>> table = da.read_table(pd.DataFrame({"age": [20, 40], "job": ["cook", "nurse"]}))
     >>> encoder = da.fit_encoder(table)

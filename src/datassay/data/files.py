@@ -1,23 +1,30 @@
-"""Many Parquet files as one data set: which they are, in which order, and what each one holds.
+"""Files of data: what is in a CSV or Parquet file, and many Parquet files as one data set.
 
 A folder stands for all Parquet files in it and below, a pattern for those that it matches; files are taken in the order
 of their names, so that the same data set is always the same sequence of rows.
 """
 
+import csv
 import glob
+import gzip
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
+from datassay import _checks
 from datassay._errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARQUET: Final = (".parquet", ".pq")
+MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
+CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+STORED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -31,14 +38,19 @@ class ParquetFile:
     state: tuple[int, int]
 
     def is_as_it_was(self) -> bool:
-        """Whether nobody has written to it since."""
+        """Whether it has not been written to since."""
         return _state(self.path) == self.state
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """What changes when a file is written: its size, and when that was."""
+    """The size of a file and when it was written, one of which changes when it is written again."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is a Parquet file by its name."""
+    return path.name.lower().endswith((".parquet", ".pq"))
 
 
 def is_many(path: object) -> bool:
@@ -53,7 +65,7 @@ def would_be_read(file: Path, path: str | os.PathLike[str]) -> bool:
     """Whether a file that is written there would be one of those that a folder or pattern stands for."""
     place, target = Path(path).absolute(), file.absolute()
     if place.is_dir():
-        return file.name.lower().endswith(PARQUET) and target.resolve().is_relative_to(place.resolve())
+        return is_parquet(file) and target.resolve().is_relative_to(place.resolve())
     return fnmatch(str(target), str(place))
 
 
@@ -68,7 +80,7 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
             raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
         return found
     if place.exists():
-        if not place.name.lower().endswith(PARQUET):
+        if not is_parquet(place):
             raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
         return [place]
     if glob.has_magic(str(path)):
@@ -77,7 +89,7 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
         found = sorted(file for file in matched if file.is_file())
         if not found:
             raise InputError(f"no file matches {str(path)!r}")
-        other = [file for file in found if not file.name.lower().endswith(PARQUET)]
+        other = [file for file in found if not is_parquet(file)]
         if other:
             raise InputError(f"{str(path)!r} matches {other[0].name}, which is no Parquet file; narrow the pattern")
         return found
@@ -87,11 +99,11 @@ def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
 def _counts(file: Path, folder: Path) -> bool:
     """Whether a file in a folder has the name of its data files: not what other tools keep there beside them."""
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    return file.name.lower().endswith(PARQUET) and not hidden
+    return is_parquet(file) and not hidden
 
 
 def _refuse_dangling(files: Sequence[Path], folder: Path | None) -> None:
-    """Refuse a link whose file has gone: without it a part of the data would be missing, and nobody told."""
+    """Refuse a link whose file has gone: a part of the data would be missing, and no error would say so."""
     for file in sorted(files):
         if file.is_symlink() and not file.exists():
             name = file if folder is None else file.relative_to(folder)
@@ -99,8 +111,7 @@ def _refuse_dangling(files: Sequence[Path], folder: Path | None) -> None:
 
 
 def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
-    """What each file holds, from its footer alone."""
-    import pyarrow as pa
+    """The files with their rows and schemas, from their footers alone."""
     import pyarrow.parquet as pq
 
     above = Path(os.path.commonpath([file.absolute().parent for file in files]))
@@ -109,12 +120,10 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
         name = str(file.absolute().relative_to(above))
         if not os.access(file, os.R_OK):
             raise InputError(f"{name} cannot be read: permission denied")
-        try:
+        with reading(name):
             state = _state(file)  # before it is read: what is written meanwhile is noticed later
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(name, error) from None
         twice = [column for column in schema.names if schema.names.count(column) > 1]
         if twice:
             raise InputError(f"{name} has more than one column named {twice[0]!r}")
@@ -122,7 +131,248 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
     return tuple(found)
 
 
+def refuse_other_columns(
+    file: ParquetFile, first: ParquetFile, wanted: Sequence[str], more: Sequence[str], what: str
+) -> None:
+    """Refuse a file that lacks a column of the first one, or has more than that."""
+    lacking = [name for name in wanted if name not in file.schema.names]
+    if lacking:
+        raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
+    if more:
+        raise InputError(f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the {what}")
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Say which file it is that Arrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(name, error) from None
+
+
 def unreadable(name: str, error: Exception) -> InputError:
     """The error for a file that Arrow cannot read."""
     said = str(error).splitlines()
     return InputError(f"cannot read {name}: {said[0] if said else type(error).__name__}")
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no file, or is an empty one."""
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; name a file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{str(path)!r} cannot be read: permission denied")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path.name} is empty: it has no header and no rows")
+
+
+def read_file(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
+    """The rows of a file; the columns named in ``as_text`` are read as text."""
+    check_file(path)
+    if is_parquet(path):
+        import pyarrow.parquet as pq
+
+        with reading(path.name):
+            return pq.read_table(path, partitioning=None, columns=None if columns is None else list(columns))
+    if path.name.lower().endswith(CSV_ENDINGS):
+        return _read_csv(path, as_text, columns)
+    raise InputError(
+        f"cannot tell how to read {path.name!r}: its name must end in {', '.join(CSV_ENDINGS)} or .parquet"
+    )
+
+
+def parquet_schema(path: Path) -> "pa.Schema":
+    """The columns of a Parquet file and their types."""
+    import pyarrow.parquet as pq
+
+    with reading(path.name):
+        return pq.read_schema(path)
+
+
+def unreadable_file(path: Path, error: Exception) -> InputError:
+    """The error for a file that could not be read, with the line at fault where there is one."""
+    if is_parquet(path):
+        return unreadable(path.name, error)
+    delimiter, names = _csv_header(path)
+    reason = _csv_fault(path, delimiter, len(names))
+    vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
+    return InputError(f"cannot read {path.name}: {reason or vague}")
+
+
+def identifier(name: str) -> str:
+    """A column's name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def plain_pattern(path: Path) -> str:
+    """A path in which DuckDB takes nothing for a wildcard."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def relation(path: Path, as_text: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """A file as DuckDB reads it: the table function, and its parameters.
+
+    The dialect of a CSV file is fixed beforehand: no line is skipped, and yes and no stay words.
+    """
+    plain = plain_pattern(path)
+    if is_parquet(path):
+        return "read_parquet($path, hive_partitioning = false)", {"path": plain}
+    delimiter, names = _csv_header(path)
+    for at, name in enumerate(names):
+        for other in names[:at]:
+            if name == other and name:
+                raise InputError(f"{path.name} has more than one column named {name!r}")
+            if name and name.casefold() == other.casefold():
+                raise InputError(f"the columns {other!r} and {name!r} of {path.name} differ only in case; rename one")
+    options = {
+        "header": "true",
+        "sample_size": "-1",
+        "delim": _quoted(delimiter),
+        "quote": "'\"'",
+        "escape": "'\"'",
+        "comment": "''",
+        "skip": "0",
+        "hive_partitioning": "false",
+        "nullstr": f"[{', '.join(_quoted(blank + word) for word in MISSING_IN_CSV for blank in ('', ' '))}]",
+        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'VARCHAR']",
+    }
+    forced = [name for name in names if name in as_text]
+    if forced:
+        options["types"] = "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in forced) + "}"
+    listed = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"read_csv($path, {listed})", {"path": plain}
+
+
+def _read_csv(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
+    import duckdb
+
+    source, parameters = relation(path, as_text)
+    names = _csv_header(path)[1]
+    stored_index = not names[0]  # as pandas writes an index into a CSV file
+    chosen = "*" if columns is None or stored_index else ", ".join(identifier(name) for name in columns)
+    with duckdb.connect() as connection:
+        try:
+            arrow = connection.sql(f"SELECT {chosen} FROM {source}", params=parameters).to_arrow_table()
+        except duckdb.Error as error:
+            raise unreadable_file(path, error) from None
+    if stored_index:
+        arrow = arrow.rename_columns(["__index_level_0__", *arrow.column_names[1:]])
+        arrow = arrow if columns is None else arrow.select(["__index_level_0__", *columns])
+    return arrow
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _csv_header(path: Path) -> tuple[str, list[str]]:
+    """The delimiter (of , ; tab and | the one that splits the header into most names) and the column names."""
+    try:
+        with _open_text(path) as file:
+            headers: dict[str, list[str]] = {}
+            for delimiter in "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t|":
+                file.seek(0)
+                headers[delimiter] = next(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
+    except (UnicodeDecodeError, OSError, EOFError, csv.Error, StopIteration):
+        raise InputError(f"cannot read {path.name}: {_csv_fault(path, ',', None) or 'it is no text file'}") from None
+    best = max(headers, key=lambda delimiter: len(headers[delimiter]))
+    if not headers[best]:
+        raise InputError(f"cannot read {path.name}: its first line is empty, and must name the columns")
+    return best, [name.strip() for name in headers[best]]
+
+
+def _csv_fault(path: Path, delimiter: str, width: int | None) -> str | None:
+    """The fault of a CSV file that could not be read: its encoding, or a line of another length."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opened(path, "rb") as raw:
+            if raw.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                return "it is UTF-16; save it as UTF-8"
+            raw.seek(0)
+            for number, line in enumerate(raw, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    return f"line {number} is not UTF-8; save the file as UTF-8"
+        if width is not None:
+            with _open_text(path) as file:
+                reader = csv.reader(file, delimiter=delimiter)
+                for row in reader:
+                    if row and len(row) != width:
+                        cells = _checks.counted(len(row), "cell")
+                        return f"line {reader.line_num} has {cells} where the header has {width}"
+    except (OSError, EOFError, csv.Error) as error:
+        return str(error)
+    return None
+
+
+def _quoted(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def file_columns(path: Path) -> list[str]:
+    """The columns of a CSV or Parquet file, without reading its rows."""
+    check_file(path)
+    if is_parquet(path):
+        return list(parquet_schema(path).names)
+    return _csv_header(path)[1]
+
+
+def stored_index(schema: "pa.Schema") -> list[str]:
+    """The columns in which pandas stored an index."""
+    named = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name in named or STORED_INDEX.fullmatch(name)]
+
+
+def own_columns(schema: "pa.Schema") -> list[str]:
+    """The columns but for an index that pandas stored."""
+    stored = stored_index(schema)
+    return [name for name in schema.names if name and name not in stored]
+
+
+def refuse_alike(columns: Sequence[str], source: str) -> None:
+    """Refuse columns that DuckDB would take for one."""
+    alike = {name.casefold(): name for name in columns}
+    for name in columns:
+        other = alike[name.casefold()]
+        if other != name:
+            raise InputError(f"the columns {name!r} and {other!r} of {source} differ only in case; rename one")
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """The columns of a CSV or Parquet file (of many: of the first one that has rows), without reading its rows."""
+    if not is_many(path):
+        return file_columns(Path(path))
+    first = files_with_rows(path)[0]
+    found = own_columns(first.schema)
+    refuse_alike(found, first.name)
+    return found
+
+
+def files_with_rows(path: str | os.PathLike[str]) -> list[ParquetFile]:
+    """The files of a folder or pattern, without those that hold no rows."""
+    found = [file for file in describe(find_parquet(path)) if file.rows]
+    if not found:
+        raise InputError(f"{str(path)!r} holds no rows")
+    return found
+
+
+def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> int:
+    """About how much memory a file would take when read: an estimate from its size and shape."""
+    file = Path(path)
+    check_file(file)
+    if is_parquet(file):
+        import pyarrow.parquet as pq
+
+        with reading(file.name):
+            described = pq.read_metadata(file)
+        chosen = len(described.schema) if columns is None else len(columns)
+        return int(described.num_rows * 24 * chosen)
+    return file.stat().st_size * (12 if file.name.lower().endswith(".gz") else 2)

@@ -1,4 +1,4 @@
-"""What the value functions accept, brought to one form: points, label codes, ids, and notes.
+"""Arguments of the value functions, brought to one form: points, label codes, ids, and notes.
 
 Features may be arrays, data frames of numbers, or Tables (then encoded, fitted on the training table alone, or on the
 validation table alone where the training data must not show); labels may be strings, whole numbers or Booleans.
@@ -14,8 +14,8 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._tensors import without_tensors
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.labels import Codes, as_labels, as_targets, coded
-from datassay.data.reading import as_ids, frame_index
+from datassay.data.labels import Codes, as_ids, as_labels, as_targets, coded
+from datassay.data.reading import frame_index
 from datassay.data.records import ACCEPTED, Records, scaled
 from datassay.data.table import Table
 

@@ -1,13 +1,13 @@
-"""Labels as arrays: classes of strings, whole numbers or Booleans, or numbers to predict; and their codes."""
+"""Labels as arrays: classes of strings, whole numbers or Booleans, or numbers to predict; their codes; and ids."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay import _checks
 from datassay._errors import InputError
 from datassay._tensors import without_tensors
-from datassay.data.reading import is_missing
 from datassay.data.table import Table
 
 Codes = NDArray[np.uint8] | NDArray[np.int32]
@@ -71,3 +71,31 @@ def coded(labels: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.
             return np.flatnonzero(known) + first, (np.cumsum(known) - 1).astype(np.uint8)[places]
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes
+
+
+def is_missing(value: object) -> bool:
+    """Whether a single value stands for no value: None, NaN, or pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
+    """Ids as a plain array of whole numbers or strings, all present and distinct."""
+    ids = np.asarray(given)
+    if ids.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, one entry a row")
+    if ids.dtype.kind == "f" and np.isfinite(ids.astype(float)).all() and (ids == np.floor(ids.astype(float))).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuU":
+        missing = [i for i, value in enumerate(ids.tolist()) if is_missing(value)]
+        if missing:
+            raise InputError(f"{name} is missing at row {missing[0]} (counting from 0); every row needs an id")
+        ids = np.array([str(value) for value in ids.tolist()])
+    unique, count = np.unique(ids, return_counts=True)
+    if len(unique) < len(ids):
+        twice = unique[count > 1]
+        rows = np.flatnonzero(ids == twice[0])
+        raise InputError(
+            f"{name} has duplicates: {_checks.listed(twice)} (the first at rows {rows[0]} and {rows[1]}, counting "
+            "from 0); ids must be distinct"
+        )
+    return ids

@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay.data.files import ParquetFile, describe, find_parquet, unreadable
-from datassay.data.labels import Codes, as_labels
-from datassay.data.reading import STORED_INDEX, as_ids
+from datassay.data.files import (
+    ParquetFile,
+    describe,
+    find_parquet,
+    reading,
+    refuse_other_columns,
+    stored_index,
+    unreadable,
+)
+from datassay.data.kinds import is_one_of, is_text, value_type
+from datassay.data.labels import Codes, as_ids, as_labels
 from datassay.data.table import missing_column
 
 if TYPE_CHECKING:
@@ -179,7 +187,7 @@ class Records:
             yield start, points
 
     def _raw(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
-        """Blocks of exactly ``rows`` records (the last: what is left), whatever the row groups and files."""
+        """Blocks of exactly ``rows`` records (the last: what is left), over row groups and files."""
         n = len(self)
         start, at = first, 0
         points: Points = np.empty((len(self.features), min(rows, n - first)), self.dtype)
@@ -204,7 +212,7 @@ def scaled(numbers: NDArray[np.generic], centre: object, width: object) -> NDArr
 
 
 def read_ahead(source: Iterator[T]) -> Iterator[T]:
-    """What ``source`` yields, with the next item being made in a thread while one is used."""
+    """The items of ``source``, the next one being made in a thread while one is used."""
     end = object()
     pool = ThreadPoolExecutor(1, thread_name_prefix="datassay-read")
     try:
@@ -381,38 +389,35 @@ def open_records(
 
 def _notes_on_ids(files: Sequence[ParquetFile], features: Sequence[str]) -> list[str]:
     """Features that may identify rows, by what the files' footers say of row groups: no row is read for it."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    whole = [name for name in features if all(pa.types.is_integer(f.schema.field(name).type) for f in files)]
+    whole = [name for name in features if all(is_one_of(f.schema.field(name).type, "integer") for f in files)]
     ranges: dict[str, list[tuple[int, int, int]]] = {name: [] for name in whole}  # smallest, largest, rows
     for file in files if sum(file.rows for file in files) > FEW and ranges else ():
-        try:
+        with reading(file.name):
             footer = pq.read_metadata(file.path)
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(file.name, error) from None
         at = {footer.schema.column(j).path: j for j in range(footer.num_columns)}
         for group in map(footer.row_group, range(footer.num_row_groups)):
             for name in list(ranges) if group.num_rows else ():
-                told = group.column(at[name]).statistics if name in at else None
-                if told is None or not told.has_min_max or not isinstance(told.min, int):
+                known = group.column(at[name]).statistics if name in at else None
+                if known is None or not known.has_min_max or not isinstance(known.min, int):
                     del ranges[name]
                 else:
-                    ranges[name].append((told.min, told.max, group.num_rows))
+                    ranges[name].append((known.min, known.max, group.num_rows))
     notes = []
     for name, found in ranges.items():
         low, high = min((one[0] for one in found), default=0), max((one[1] for one in found), default=0)
         if found and high - low + 1 == sum(rows for *_, rows in found):
-            told_of = f"runs from {low} to {high}, as many whole numbers as there are records,"
+            description = f"runs from {low} to {high}, as many whole numbers as there are records,"
         elif (
             len(found) > 1
             and all(end - start + 1 >= rows for start, end, rows in found)
             and all(a[1] < b[0] for a, b in pairwise(found))
         ):
-            told_of = "rises from each row group to the next, and may hold a different whole number in every row,"
+            description = "rises from each row group to the next, and may hold a different whole number in every row,"
         else:
             continue
-        notes.append(f"column {name!r} {told_of} and is used as a feature; if it identifies rows, name it as id")
+        notes.append(f"column {name!r} {description} and is used as a feature; if it identifies rows, name it as id")
     return notes
 
 
@@ -424,7 +429,7 @@ def _features(
         if name not in present:
             raise InputError(f"{file.name}: {missing_column(name, present)}")
     if features is None:
-        index = _stored_index(file)
+        index = stored_index(file.schema)
         if index:
             notes.append(f"the index that pandas stored ({_checks.listed(index)}) is set aside")
         chosen = tuple(name for name in present if name not in {label, id, *index})
@@ -441,37 +446,24 @@ def _features(
     return chosen
 
 
-def _stored_index(file: ParquetFile) -> list[str]:
-    named = (file.schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in file.schema.names if name in named or STORED_INDEX.fullmatch(name)]
-
-
 def _same_columns(
     file: ParquetFile, first: ParquetFile, features: Sequence[str], label: str, id: str | None, *, given: bool
 ) -> None:
     """Refuse a file that lacks a column, has one that the others lack, or holds in one what is no number."""
-    wanted = {*features, label, *([] if id is None else [id])}
-    lacking = [name for name in (*features, label, *([] if id is None else [id])) if name not in file.schema.names]
-    if lacking:
-        raise InputError(f"{file.name} lacks the column {_checks.listed(lacking)} that {first.name} has")
-    more = [name for name in file.schema.names if name not in {*wanted, *_stored_index(file)}]
-    if more and not given:
-        raise InputError(
-            f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the features to use"
-        )
+    wanted = (*features, label, *([] if id is None else [id]))
+    more = [name for name in file.schema.names if name not in {*wanted, *stored_index(file.schema)}]
+    refuse_other_columns(file, first, wanted, [] if given else more, "features to use")
     for name in features:
         _refuse_other_types(file, name)
 
 
 def _refuse_other_types(file: ParquetFile, name: str) -> None:
-    import pyarrow as pa
-
     kind = file.schema.field(name).type
-    if any(getattr(pa.types, f"is_{one}")(kind) for one in ("integer", "floating", "boolean", "decimal")):
+    if is_one_of(kind, "integer", "floating", "boolean", "decimal"):
         return
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    held = "text" if is_text(kind) else f"the type {kind}"
     raise InputError(
-        f"column {name!r} of {file.name} holds {'text' if text else f'the type {kind}'}, and records read in blocks "
+        f"column {name!r} of {file.name} holds {held}, and records read in blocks "
         "must be numbers: encode it in the files, or name the features to use without it"
     )
 
@@ -484,15 +476,12 @@ def _dtype(files: Sequence[ParquetFile], features: Sequence[str]) -> np.dtype[np
 
 
 def _label_kind(file: ParquetFile, label: str) -> str:
-    import pyarrow as pa
-
-    kind = file.schema.field(label).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    kind = value_type(file.schema.field(label).type)
+    if is_text(kind):
         return "strings"
-    if pa.types.is_boolean(kind):
+    if is_one_of(kind, "boolean"):
         return "Booleans"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if is_one_of(kind, "integer", "floating"):
         return "whole numbers"
     raise InputError(
         f"the label {label!r} of {file.name} has the type {kind}; labels are strings, whole numbers or Booleans"
@@ -505,8 +494,8 @@ def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.gener
     for file in files:
         kinds.setdefault(_label_kind(file, label), file.name)
     if len(kinds) > 1:
-        told = " and ".join(f"{kind} in {name}" for kind, name in kinds.items())
-        raise InputError(f"the label {label!r} holds {told}; make them all alike")
+        held = " and ".join(f"{kind} in {name}" for kind, name in kinds.items())
+        raise InputError(f"the label {label!r} holds {held}; make them all alike")
     counts: dict[object, int] = {}
     for file, row, batch in _batches(files, (label,), BATCH):
         names, codes = _label_values(batch.column(0), label, file, row)
@@ -545,10 +534,7 @@ def _standardised(records: Records) -> Records:
     for array in (mean, width):
         array.setflags(write=False)
     note = f"features are scaled to mean 0 and deviation 1, both of all {n:,} training records"
-    return Records(
-        records.files, records.label, records.features, records.id, records.classes, records.class_sizes,
-        records.dtype, "standard", mean, width, (*records.notes, note),
-    )  # fmt: skip
+    return replace(records, scale="standard", centres=mean, widths=width, notes=(*records.notes, note))
 
 
 ACCEPTED: Final = (

@@ -31,6 +31,22 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     entropy of the zip code (6.08 nats). Party depends on race and age, race on age, and an unanswered gender goes
     with an unanswered race, as Table 5 suggests; the zip code is independent of the rest but for race.
 
+    Parameters
+    ----------
+    n, seed
+        Number of records, and seed of the draws.
+
+    Returns
+    -------
+    Table
+        People, each with an id.
+
+    References
+    ----------
+    Seiler, Mase & Owen, What makes you unique?
+
+    Examples
+    --------
     >>> table = voters(1000, seed=1)
     >>> table.features
     ('zip', 'race', 'party', 'gender', 'age')
@@ -42,11 +58,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
 
     race_names = list(RACE)
     # The older the voter, the likelier "White" and the less likely an unanswered or minority race (Table 5).
-    tilt = {
-        "White": (0.82, 0.96, 1.07, 1.15),
-        "No Answer": (1.7, 1.2, 0.7, 0.4),
-        "Asian": (1.3, 1.3, 0.9, 0.5),
-    }
+    tilt = {"White": (0.82, 0.96, 1.07, 1.15), "No Answer": (1.7, 1.2, 0.7, 0.4), "Asian": (1.3, 1.3, 0.9, 0.5)}
     race_by_band = _fit(
         np.array([[tilt.get(name, (1.15, 1.05, 1.0, 0.8))[b] for name in race_names] for b in range(4)]),
         rows=[25.0] * 4,
@@ -55,17 +67,8 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     race = _draw_given(rng, band, race_by_band)
 
     party_names = list(PARTY)
-    lean = {
-        "Black": (5.0, 0.5, 0.9, 0.1),
-        "White": (0.7, 1.0, 0.9, 1.6),
-        "Native American": (1.6, 0.5, 0.8, 0.8),
-    }
-    young = {
-        0: (0.9, 1.8, 1.5, 0.7),
-        1: (0.95, 1.4, 1.2, 0.9),
-        2: (1.0, 0.7, 0.85, 1.15),
-        3: (1.15, 0.3, 0.6, 1.2),
-    }
+    lean = {"Black": (5.0, 0.5, 0.9, 0.1), "White": (0.7, 1.0, 0.9, 1.6), "Native American": (1.6, 0.5, 0.8, 0.8)}
+    young = {0: (0.9, 1.8, 1.5, 0.7), 1: (0.95, 1.4, 1.2, 0.9), 2: (1.0, 0.7, 0.85, 1.15), 3: (1.15, 0.3, 0.6, 1.2)}
     group = band * len(race_names) + race
     sizes = np.array([race_by_band[b, r] for b in range(4) for r in range(len(race_names))])
     start = np.array(
@@ -193,8 +196,20 @@ def census(n: int = 3000, seed: int = 0) -> Table:
 
     - ``label_error``: the label was flipped (6% of the records);
     - ``duplicate_of``: the id of the record this one copies, label included, or −1 (2%);
-    - ``rare``: a person with an occupation or age that almost nobody shares (1%).
+    - ``rare``: a person with an unusual occupation or age (1%).
 
+    Parameters
+    ----------
+    n, seed
+        Number of records, at least 20, and seed of the draws.
+
+    Returns
+    -------
+    Table
+        People, each with an id.
+
+    Examples
+    --------
     >>> table = census(500, seed=3)
     >>> table.label, sorted(table.carried)
     ('income', ['duplicate_of', 'label_error', 'rare'])

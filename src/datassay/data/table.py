@@ -214,7 +214,7 @@ class Table(Framed):
 
     @property
     def id_column(self) -> str:
-        """What the ids are called where they are written as a column."""
+        """The name of the ids where they are written as a column."""
         name = self.id or "id"
         while name in self.columns:
             name = f"row_{name}"
@@ -227,10 +227,8 @@ class Table(Framed):
         ``kind.COLUMN`` and, of a categorical one, how many ``values.COLUMN`` it has.
         """
         lacking = {name: int(column.missing.sum()) for name, column in self.columns.items()}
-        found: dict[str, object] = {
-            "records": len(self), "columns": len(self.columns), "features": len(self.features), "label": self.label,
-            "missing": sum(lacking.values()),
-        }  # fmt: skip
+        sizes = {"records": len(self), "columns": len(self.columns), "features": len(self.features)}
+        found: dict[str, object] = {**sizes, "label": self.label, "missing": sum(lacking.values())}
         for name, column in self.columns.items():
             found |= {f"kind.{name}": column.kind, f"missing.{name}": lacking[name]}
             if column.categories is not None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import Blocks, documented
+from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay._work import Bar
 from datassay.data import Inputs, Labels, Points
@@ -26,7 +26,6 @@ from datassay.neighbors import (
     NeighbourGraph,
     Neighbours,
     Ranked,
-    Schedule,
     as_floats,
     neighbours_of,
 )

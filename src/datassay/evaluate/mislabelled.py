@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import Blocks, documented
+from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, Schedule, neighbours_of
+from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, neighbours_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 

@@ -14,12 +14,11 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._choices import Calculation
 from datassay._errors import InputError, UsageError
-from datassay._run import Tasks
+from datassay._run import Schedule, Tasks
 from datassay._work import Bar, chunks, gather
 from datassay.data import Ids, Table, TableLike, as_table, missing_column
 from datassay.identity.engine import half_width
 from datassay.identity.gower import Gower, fit_gower
-from datassay.neighbors import Schedule
 from datassay.results import Parameter
 
 Floats = NDArray[np.float64]
@@ -66,7 +65,7 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class Orders:
-    """How many scenarios are played: all of them, or the beginnings of random orders of the attributes."""
+    """The scenarios that are played: all of them, or the beginnings of random orders of the attributes."""
 
     method: Calculation | None = None
     permutations: int = 50
@@ -143,13 +142,14 @@ class Setting:
 def read_tables(original: TableLike, released: TableLike | Released, control: TableLike | None = None) -> Tables:
     """The tables of an attack, the others read like the original."""
     here = as_table(original, text="categorical")
-    there = as_table(getattr(released, "table", released), text="categorical", like=here)
+    release: Any = released
+    there = as_table(getattr(release, "table", release), text="categorical", like=here)
     others = None if control is None else as_table(control, text="categorical", like=here)
-    return Tables(here, there, others, getattr(released, "synthetic", None))
+    return Tables(here, there, others, getattr(release, "synthetic", None))
 
 
 def schedule_of(run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:
-    """How an attack is run; in the folder of a checkpoint it is known by its name, tables and parameters."""
+    """The schedule of an attack, which a checkpoint knows by its name, tables and parameters."""
     schedule = Schedule(run.get("n_jobs"), progress=run.get("progress"), client=run.get("client"))
     folder = run.get("checkpoint")
     if folder is None:

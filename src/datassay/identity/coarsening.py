@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
+from datassay._run import documented
 from datassay._version import __version__
 from datassay._work import Bar, Progress
-from datassay.data import Column, as_table, missing_column
-from datassay.identity.counting import MANY_FRACTIONS
-from datassay.identity.uniqueness import count_crowds
+from datassay.data import Column, TableLike, as_table, missing_column
+from datassay.identity.counting import MANY_FRACTIONS, Coarsening
+from datassay.identity.crowds import count_crowds
 from datassay.results import Fact, Parameter, Result, as_facts
 
 Floats = NDArray[np.float64]
@@ -117,12 +118,25 @@ def _is_measured(column: Column) -> bool:
     return len(np.unique(few)) > MANY_FRACTIONS or len(np.unique(numbers)) > MANY_FRACTIONS
 
 
-def measured_bins(table: object, columns: Sequence[str] | None = None) -> dict[str, float]:
+@documented()
+def measured_bins(table: TableLike, columns: Sequence[str] | None = None) -> dict[str, float]:
     """Bins for measurements (numbers with decimals), of about a tenth of the range of their middle 98%.
 
-    Equality is no question to ask of a measurement; an attacker knows it to some precision. What this returns can be
-    handed to ``coarsen`` of :func:`datassay.uniqueness_shapley` and :func:`datassay.group_sizes`.
+    Equality is no question to ask of a measurement; an attacker knows it to some precision.
 
+    Parameters
+    ----------
+    table, columns
+        The table, and its columns to look at; all features if left out.
+
+    Returns
+    -------
+    dict
+        Widths by column, as ``coarsen`` of :func:`datassay.uniqueness_shapley` and :func:`datassay.group_sizes` takes
+        them.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> measured_bins(da.load_dataset("iris"))
     {'sepal length (cm)': 0.5, 'sepal width (cm)': 0.2, 'petal length (cm)': 0.5, 'petal width (cm)': 0.2}
@@ -170,18 +184,19 @@ def _ways(name: str, column: Column, now: object) -> list[tuple[str, Any]]:
     return ways
 
 
+@documented()
 def suggest_coarsening(
-    table: object,
+    table: TableLike,
     columns: Sequence[str] | None = None,
     *,
     target: float = 0.05,
     steps: int = 6,
     attributes: int = 6,
     size: int = 5,
-    coarsen: Mapping[str, Any] | None = None,
+    coarsen: Mapping[str, Coarsening] | None = None,
     progress: Progress = None,
 ) -> CoarseningPlan:
-    """Find changes of attributes after which few people are unique: what helps most first.
+    """A plan to make attributes coarser until few people are unique: the change that helps most first.
 
     Tried are, for each attribute, steps of about a twentieth, a tenth and a fifth of the range of a number, the month
     and the year of a date, one or two digits less of a code, and categories of fewer than 1% or 5% of the people put
@@ -200,8 +215,11 @@ def suggest_coarsening(
         Groups of fewer people than this are counted as well.
     coarsen
         How finely attributes are known to begin with; measurements by :func:`measured_bins` if not named.
-    progress
-        True for a bar on standard error, or a function of (done, of how many).
+
+    Returns
+    -------
+    CoarseningPlan
+        The changes, and how many people are unique after each; ``.coarsen`` has all of them.
 
     Examples
     --------

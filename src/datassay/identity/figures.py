@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def _stacks(values: Floats, names: Sequence[str], means: Floats) -> Iterator[tuple[str, str, Floats]]:
-    """What is drawn on top of each other: name, colour and bits of the most telling attributes, then all others."""
+    """The parts of a stacked bar: name, colour and bits of the most telling attributes, then all others."""
     order = np.argsort(-means, kind="stable")
     shown = order if len(order) <= len(PALETTE) else order[: len(PALETTE) - 1]
     for place, j in enumerate(shown):

@@ -157,18 +157,10 @@ def score_queries(
             )
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
-        rows.append((query, len(hits), described, *best))
-    return QueryScores(
-        ids=np.array([row[0] for row in rows]),
-        matches=np.array([row[1] for row in rows], np.int64),
-        people=np.array([row[2] for row in rows], np.int64),
-        values=np.array([row[3] for row in rows]),
-        person=np.array([row[4] for row in rows]),
-        linkability=np.array([row[5] for row in rows]),
-        gain=np.array([row[6] for row in rows]),
-        parameters={"neighbours": neighbours, "epsilon1": epsilon1, "epsilon2": epsilon2},
-        notes=setting.notes,
-    )
+        rows.append((query, best[0], len(hits), described, *best[1:]))
+    ids, values, matches, people, person, linkability, gain = map(np.array, zip(*rows, strict=True))
+    parameters: dict[str, Parameter] = {"neighbours": neighbours, "epsilon1": epsilon1, "epsilon2": epsilon2}
+    return QueryScores(ids, values, matches, people, person, linkability, gain, parameters, setting.notes)
 
 
 def mentioned(query: str, columns: Sequence[str]) -> list[str]:

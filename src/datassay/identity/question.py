@@ -34,7 +34,7 @@ COUNT: Final = "(count)"
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileReading:
     """How a file or frame is read: its id, columns that are categories, and others to keep."""
 
     id: str | None = None
@@ -110,12 +110,12 @@ def ask(
     missing: str,
     weights: object,
     n_jobs: int | None,
-    read: Reading | None = None,
+    read: FileReading | None = None,
     memory: int = MEMORY,
 ) -> Question:
     """Check what was asked, and bring the table."""
     _checks.choice("missing", missing, get_args(MissingValues))
-    read = read or Reading()
+    read = read or FileReading()
     _checks.not_one_string("columns", columns)
     if coarsen is not None and not isinstance(coarsen, Mapping):
         raise UsageError(f"coarsen must map columns to how they are made coarser, got {type(coarsen).__name__}")
@@ -128,7 +128,7 @@ def ask(
         must_be_among(coarsen, columns, "coarsen: ")
     thread_count(n_jobs)
     if isinstance(table, Table):
-        if read != Reading():
+        if read != FileReading():
             raise UsageError("id, categorical and carry say how a file or frame is read; a table is read already")
         data = table
     else:
@@ -155,11 +155,11 @@ def must_be_among(names: Iterable[str], attributes: Sequence[str], what: str = "
 
 
 def _bring(
-    source: object,
+    source: Any,
     columns: Sequence[str] | None,
     coarsen: Mapping[str, Coarsening],
     weights: object,
-    read: Reading,
+    read: FileReading,
     memory: int,
 ) -> tuple[Table, object]:
     """Read a file or a frame; of many files, a Dask frame or a file too large for memory, the rows that differ."""
@@ -180,7 +180,7 @@ def _bring(
         present = column_names(source) if wanted is None else wanted
     else:
         name, how = "the data frame", "partition by partition"
-        present = list(source.columns) if wanted is None else wanted  # type: ignore[attr-defined]
+        present = list(source.columns) if wanted is None else wanted
     if weights is not None and weight is None:
         raise UsageError(f"{name} is counted {how}; name the column of the weights")
     count = COUNT

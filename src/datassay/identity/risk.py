@@ -1,4 +1,4 @@
-"""How likely it is that someone is found in what was released, and which attributes give them away.
+"""Re-identification: how likely people are found in what was released, and which attributes give them away.
 
 An attacker who knows some attributes R of a person singles out the released records nearest to them on R; an evaluator
 with the original data scores how linkable these are to the person (L) and how much they tell of the rest (I). The risk

@@ -19,7 +19,7 @@ BLOCK = 1024  # records that are looked at one block after another, so that thei
 
 @kernel
 def contributions(person, points, categorical, out):
-    """What each attribute contributes to the distance of the person from each point: attributes × points."""
+    """The contribution of each attribute to the distance of the person from each point: attributes × points."""
     for a in range(len(person)):
         o = person[a]
         if categorical[a]:
@@ -174,7 +174,7 @@ def _score(found, near, total, unknown, everything, epsilon1, epsilon2, out):
 
 @kernel
 def _near(linkable, counts, link, full_gain):
-    """What is said of the linkable records (see ``_score``), nothing being known."""
+    """The scores of the linkable records (see ``_score``), nothing being known."""
     found = np.zeros((3, len(linkable)))
     for i in range(len(linkable)):
         t = linkable[i]

@@ -6,135 +6,42 @@ revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import MissingValues
+from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
-from datassay._work import Progress
-from datassay.data import Table
+from datassay._run import Threads, documented
+from datassay.data import DaskFrame, RowWeights, TableLike
 from datassay.identity import engine
-from datassay.identity.counting import Coarsening, Crowds, in_words
-from datassay.identity.question import MEMORY, Reading, Way, ask, count
-from datassay.identity.results import KEY, AttributeMeans, Groups, Uniqueness, UniquenessQueries, alike, check_key
+from datassay.identity.counting import Coarsening, in_words
+from datassay.identity.question import MEMORY, FileReading, Way, ask, count
+from datassay.identity.results import KEY, Groups, Uniqueness, UniquenessQueries, alike, check_key
 from datassay.results import Parameter
 
-Floats = NDArray[np.float64]
 DEFAULT_TOLERANCE: Final = 0.02
 
 
+@documented()
 def group_sizes(
-    table: object,
+    table: TableLike | DaskFrame,
     columns: Sequence[str] | None = None,
     *,
     coarsen: Mapping[str, Coarsening] | None = None,
     missing: MissingValues = "value",
-    weights: object = None,
+    weights: RowWeights | None = None,
 ) -> Groups:
-    """The groups of people who are alike in some attributes: how many are unique, how small the smallest group is.
+    """The groups of people who are alike in some attributes: k-anonymity, and the share of people who are unique.
 
-    A table is k-anonymous in these attributes (Sweeney 2002) if no group is smaller than k. Parameters are those of
-    :func:`uniqueness_shapley`.
-
-    Examples
-    --------
-    >>> import datassay as da
-    >>> groups = da.group_sizes(da.voters(10_000), ["zip", "race"])
-    >>> groups.smallest, groups.unique < groups.share_below(5)
-    (1.0, True)
-    """
-    return alike(counted := count(ask(table, columns, coarsen, missing, weights, None)), counted.cells.columns)
-
-
-def count_crowds(table: Table, columns: Sequence[str], coarsen: Mapping[str, Coarsening]) -> Crowds:
-    """Counts of the people who are alike, by one way after another to make attributes coarser."""
-    question = ask(table, columns, coarsen, "value", None, None)
-    return Crowds(question.table, question.columns)
-
-
-def mean_bits(
-    table: Table,
-    columns: Sequence[str],
-    *,
-    coarsen: Mapping[str, Coarsening] | None = None,
-    people: int = 10_000,
-    permutations: int | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = MEMORY,
-    progress: Progress = None,
-) -> AttributeMeans:
-    """How many bits each attribute contributes on average, with intervals, from people drawn at random.
-
-    The values of each of them are exact, as :func:`uniqueness_shapley` has them: they are counted among everybody. So
-    groups in which none of them is left need not be told apart any further, which is what takes the time with many
-    distinct rows. With more than 20 attributes that vary they are estimated themselves, from random orders (at least
-    16 times as many as there are attributes). Intervals are for each attribute by itself.
-    """
-    question = ask(table, columns, coarsen, "value", None, n_jobs)
-    counted = count(question)
-    cells, n = counted.cells, len(counted.cell)
-    drawn = np.sort(np.random.default_rng([seed, 3]).permutation(n)[:people])
-    mass = np.bincount(counted.cell[drawn], minlength=len(cells.weights)).astype(np.float64)
-    first, mass, cell, wanted = engine.bring_forward(cells, mass, counted.cell[drawn])
-    parameters: dict[str, Parameter] = {"people": len(drawn), "confidence": confidence}
-    rest = 1 - len(drawn) / n  # those not drawn: without them the mean is known
-    if int((cells.levels > 1).sum()) <= engine.MOST_EXACT:
-        values, _ = engine.exact(first, mass, key=False, wanted=wanted, n_jobs=n_jobs, memory=memory, progress=progress)
-        by_order: Floats | float = 0.0
-    else:
-        sampled = engine.sample(
-            first, permutations=permutations or 1, tolerance=None, seconds=None, confidence=confidence, seed=seed,
-            n_jobs=n_jobs, memory=memory, progress=progress, mass=mass, wanted=wanted,
-        )  # fmt: skip
-        values, by_order = sampled.values, sampled.mean_half
-        parameters["permutations"] = sampled.permutations
-    each = values[cell]
-    mean = each.mean(axis=0)
-    half = np.hypot(engine.half_width(each.var(axis=0, ddof=1) * rest, len(each), confidence), by_order)
-    return AttributeMeans(
-        mean, np.array(cells.columns), cells.entropies, float(n), np.maximum(mean - half, 0.0), mean + half,
-        counted.notes, {"method": "mean_bits", **parameters, "seed": seed},
-    )  # fmt: skip
-
-
-def uniqueness_shapley(
-    table: object,
-    columns: Sequence[str] | None = None,
-    *,
-    coarsen: Mapping[str, Coarsening] | None = None,
-    missing: MissingValues = "value",
-    weights: object = None,
-    key: bool = False,
-    method: str | None = None,
-    permutations: int | None = None,
-    tolerance: float | None = None,
-    seconds: float | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    id: str | None = None,
-    categorical: Sequence[str] = (),
-    carry: Sequence[str] = (),
-    n_jobs: int | None = None,
-    memory: int = MEMORY,
-    progress: Progress = None,
-) -> Uniqueness:
-    """How many bits each attribute contributes to finding each person among the others.
-
-    If a set u of attributes of a person is revealed, N(u) of the n people match; the set has told
-    val(u) = −log₂(N(u)/n) bits. An attribute's value φ_j is what it adds, averaged over all orders in which the
-    attributes may be revealed: φ_j ≥ 0, and Σ_j φ_j = log₂(n/N(all)). Equal rows are counted once, then every set of
-    attributes over the distinct rows (Seiler, Mase & Owen, *What makes you unique?*).
+    A table is k-anonymous in these attributes (Sweeney 2002) if no group is smaller than k.
 
     Parameters
     ----------
     table
-        A :class:`Table`, a data frame, or the path of a CSV or Parquet file. A file that would not fit into ``memory``,
-        a folder or a pattern of Parquet files (``people/*.parquet``) and a Dask data frame are counted where they are;
+        A :class:`Table`, a data frame, or the path of a CSV or Parquet file. A file that would not fit into memory, a
+        folder or a pattern of Parquet files (``people/*.parquet``) and a Dask data frame are counted where they are;
         the records of the result are then the distinct rows, each with the weight of its count.
     columns
         The attributes; all features of the table if left out.
@@ -146,6 +53,52 @@ def uniqueness_shapley(
         ``"value"``: a missing value is a value of its own. ``"exclude"``: rows that lack one are left out.
     weights
         A weight for each row, or the column that holds it: a row of weight 3 stands for three people.
+
+    Returns
+    -------
+    Groups
+        ``.smallest``, ``.unique`` (the share of people who are alone), ``.share_below(k)``; a row for each group.
+
+    Examples
+    --------
+    >>> import datassay as da
+    >>> groups = da.group_sizes(da.voters(10_000), ["zip", "race"])
+    >>> groups.smallest, groups.unique < groups.share_below(5)
+    (1.0, True)
+    """
+    return alike(counted := count(ask(table, columns, coarsen, missing, weights, None)), counted.cells.columns)
+
+
+@documented(group_sizes)
+def uniqueness_shapley(
+    table: TableLike | DaskFrame,
+    columns: Sequence[str] | None = None,
+    *,
+    coarsen: Mapping[str, Coarsening] | None = None,
+    missing: MissingValues = "value",
+    weights: RowWeights | None = None,
+    key: bool = False,
+    method: Calculation | None = None,
+    permutations: int | None = None,
+    tolerance: float | None = None,
+    seconds: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    id: str | None = None,
+    categorical: Sequence[str] = (),
+    carry: Sequence[str] = (),
+    memory: int = MEMORY,
+    **run: Unpack[Threads],
+) -> Uniqueness:
+    """Uniqueness Shapley value of each attribute for each person: the bits it contributes to finding them.
+
+    If a set u of attributes of a person is revealed, N(u) of the n people match; the set tells
+    val(u) = −log₂(N(u)/n) bits. An attribute's value φ_j is what it adds, averaged over all orders in which the
+    attributes may be revealed: φ_j ≥ 0, and Σ_j φ_j = log₂(n/N(all)). Equal rows are counted once, then every set of
+    attributes over the distinct rows.
+
+    Parameters
+    ----------
     key
         Add a database key, such as a row number, as one more attribute "(key)", by formula (11): everyone is unique.
     method
@@ -162,19 +115,19 @@ def uniqueness_shapley(
     id, categorical, carry
         Of a file or frame: the column that identifies a row, columns to read as categories although they look like
         numbers (zip codes, say), and others to keep for :meth:`Uniqueness.by`.
-    n_jobs
-        Threads; all cores if left out. They do not change the numbers.
     memory
         Bytes that the calculation may use beside the table; what would need more is refused beforehand, with the
         number, and a file of that size is counted on disk.
-    progress
-        True for a bar on standard error, or a function of (done, of how many).
 
     Returns
     -------
     Uniqueness
         ``.values`` (people × attributes), ``.of(id)``, ``.mean()`` with entropies, ``.by("county")``, ``.groups()``,
         ``.interactions()``, ``.compare(coarsen=…)``, figures by ``.plot()``.
+
+    References
+    ----------
+    Seiler, Mase & Owen, What makes you unique? Mathematics §8.
 
     Examples
     --------
@@ -189,8 +142,9 @@ def uniqueness_shapley(
     >>> coarser.of("age: 10")["age"] < coarser.of("age: 5")["age"]
     True
     """
+    n_jobs, progress = run.get("n_jobs"), run.get("progress")
     if method is not None:
-        _checks.choice("method", method, ("exact", "sampled"))
+        _checks.choice("method", method, get_args(Calculation))
     memory = _checks.integer("memory", memory, at_least=1)
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
@@ -208,7 +162,7 @@ def uniqueness_shapley(
         raise UsageError(f"permutations says how many orders are drawn: leave out {given[1]}")
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
         _checks.not_one_string(parameter, listed)
-    read = Reading(id, tuple(categorical), tuple(carry))
+    read = FileReading(id, tuple(categorical), tuple(carry))
     question = ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
     counted = count(question)
     cells = counted.cells
@@ -251,8 +205,8 @@ def uniqueness_shapley(
             f"estimated from {found.permutations:,} random orders of the attributes{why}: means are within "
             f"±{found.mean_half.max():.2g} bits with probability {confidence:g} each",
         )
-    method = "uniqueness_shapley" if exact else "uniqueness_shapley, sampled"
-    how = {"method": method, **parameters, **({"seed": seed} if sampled else {})}
+    name = "uniqueness_shapley" if exact else "uniqueness_shapley, sampled"
+    how = {"method": name, **parameters, **({"seed": seed} if sampled else {})}
     for array in (values, counted.cell, sizes):
         array.setflags(write=False)  # so that the result need not copy them
     return Uniqueness(
@@ -263,7 +217,7 @@ def uniqueness_shapley(
         sizes=sizes,
         entropies=entropies,
         weights=counted.weights,
-        method=method,
+        method=name,
         parameters=parameters,
         notes=notes,
         _queries=UniquenessQueries(question, counted, way, how, notes),

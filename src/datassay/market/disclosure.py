@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from datassay import _checks
 from datassay._choices import Metric, StrategyName, Unseen, Utility
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._work import Progress, check_progress
 from datassay.market.game import (
     UNCERTIFIED,
@@ -28,7 +28,6 @@ from datassay.market.game import (
     play,
 )
 from datassay.market.strategies import NoisyShapley, RandomSubset, Strategy, check_options
-from datassay.neighbors import Schedule
 from datassay.privacy import Guarantee, Ledger, check_apart, check_ledger
 from datassay.results import Parameter
 
@@ -260,7 +259,7 @@ def _promise(stage: GameSetup, rules: GameRules, certified: bool, audience: Lite
         ),
         epsilon=t_max * stage.mechanism.cost,
         delta=0.0,
-        neighbours="replace-features",
+        relation="replace-features",
         accountant="sums over features and queries (pure differential privacy)",
         audience=audience,
         certified=certified,

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Measure, Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._version import __version__
 from datassay._work import Bar, Progress, chunks, in_order, thread_count
 from datassay.market.figures import draw_curves, draw_map
 from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, bounds_in_words, play
 from datassay.market.pricing import gini
-from datassay.neighbors import Schedule
 from datassay.privacy import fingerprint
 from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 

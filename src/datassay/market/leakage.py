@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Attacker
+from datassay._choices import Attacker, Metric
 from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY
 from datassay._version import __version__
@@ -160,9 +160,9 @@ def disclosure_leakage(
         own = [_rehearsed(points[rows], game, game.received[rows, None], rng) for _ in range(shadows)]
     before, after = (
         membership_attack(
-            points[rows], labels[rows], "lira", k, str(game.parameters["metric"]), held=held, shadow_held=theirs,
-            games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows], n_jobs=n_jobs, memory=memory,
-            progress=progress,
+            points[rows], labels[rows], "lira", k, cast(Metric, game.parameters["metric"]), held=held,
+            shadow_held=theirs, games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows],
+            n_jobs=n_jobs, memory=memory, progress=progress,
         )
         for held, theirs in ((None, None), (game.centres[rows], own))
     )  # fmt: skip

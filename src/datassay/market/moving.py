@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError
-from datassay.neighbors import NearestRanking, Ranked, Schedule, as_floats, collect, make_space
+from datassay._run import Schedule
+from datassay.neighbors import NearestRanking, Ranked, as_floats, collect, make_space
 
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay.neighbors import Schedule
+from datassay._run import Schedule
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,10 @@ from .device import whole as whole
 from .opened import COSINE as COSINE
 from .opened import EUCLIDEAN as EUCLIDEAN
 from .opened import IN_MEMORY as IN_MEMORY
+from .opened import Ids as Ids
+from .opened import Labels as Labels
 from .opened import Neighbours as Neighbours
+from .opened import Points as Points
 from .opened import metric_of as metric_of
 from .opened import neighbours_of as neighbours_of
 from .passes import accumulate as accumulate
@@ -38,7 +41,6 @@ from .views import Nearest as Nearest
 from .views import NearestDistances as NearestDistances
 from .views import NearestRanking as NearestRanking
 from .views import Ranked as Ranked
-from .views import Schedule as Schedule
 from .views import View as View
 from .views import Within as Within
 from .views import WithinThreshold as WithinThreshold

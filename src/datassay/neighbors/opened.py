@@ -9,7 +9,7 @@ same order, whether blocks are computed or kept.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +17,31 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import DEFAULT_MEMORY, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
+from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
+from datassay.data import Labels as Labels
+from datassay.data import Points as Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, check_labels
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, check_labels
 from datassay.neighbors.views import (
     AnySpace,
     FullRanking,
     NearestDistances,
     NearestRanking,
     Ranked,
-    Schedule,
     Scratch,
     View,
     Within,
     WithinThreshold,
     others,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 FEW: Final = 2**16
@@ -84,21 +89,21 @@ class Neighbours:
 
     def __init__(
         self,
-        X: object,
-        y: object = None,
-        X_val: object | None = None,
-        y_val: object | None = None,
-        metric: str = EUCLIDEAN,
+        X: Points | None,
+        y: Labels | Table | None = None,
+        X_val: Points | NeighbourGraph | None = None,
+        y_val: Labels | None = None,
+        metric: Metric = EUCLIDEAN,
         *,
-        ids: object | None = None,
-        device: object | None = None,
+        ids: Ids | None = None,
+        device: "str | torch.device | None" = None,
         memory: int = DEFAULT_MEMORY,
         fitted_on: FittedOn = "training",
     ) -> None:
         _checks.choice("fitted_on", fitted_on, ("training", "validation"))
         if isinstance(X, Table | Records) and isinstance(y, Table) and X_val is None:
             y, X_val = None, y
-        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule())
+        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule(memory=memory or DEFAULT_MEMORY))
         self._memory = _checks.integer("memory", memory, at_least=0)
         _ = self.space
 
@@ -114,7 +119,7 @@ class Neighbours:
         fitted_on: FittedOn,
         run: Schedule,
     ) -> None:
-        self.metric, self.fitted_on = str(metric), fitted_on
+        self.metric, self.fitted_on = cast(Metric, str(metric)), fitted_on
         self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
         if self._device is not None and run.client is not None:
             raise UsageError("device and client are two answers to who does the work; give one of them")
@@ -295,9 +300,9 @@ class _KeptWithin:
         return Within(slice(start, start + rows), self.inside[start : start + rows])
 
 
-def metric_of(X: object, metric: str) -> str:
+def metric_of(X: object, metric: Metric) -> Metric:
     """The metric that a function is to use: that of the neighbours it was handed, or else the one it was given."""
-    return X.metric if isinstance(X, Neighbours) else str(metric)
+    return X.metric if isinstance(X, Neighbours) else cast(Metric, str(metric))
 
 
 def neighbours_of(

@@ -22,13 +22,13 @@ from datassay import _checks
 from datassay._choices import Metric
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
-from datassay._run import Blocks, Device, documented
+from datassay._run import Blocks, Device, Schedule, documented
 from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
 from datassay.neighbors.space import NeighbourGraph, make_space
-from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Schedule, Scratch, View, group_size, others
+from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Scratch, View, group_size, others
 
 if TYPE_CHECKING:
     import torch
@@ -97,7 +97,7 @@ def accumulate(
 
         return accumulate_records(space, view, add, run)
     if isinstance(space, DeviceSpace):
-        from datassay.neighbors.device import accumulate_on_device
+        from datassay.neighbors.device.passes import accumulate_on_device
 
         return accumulate_on_device(space, view, add, run)
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
@@ -122,7 +122,7 @@ def collect(
     Blocks are views of buffers that the next block writes over: ``compute`` returns arrays of its own.
     """
     if isinstance(space, DeviceSpace):
-        from datassay.neighbors.device import collect_on_device
+        from datassay.neighbors.device.passes import collect_on_device
 
         return collect_on_device(space, view, compute, run)
     plan = _plan(space, view, run, extra_per_worker=0)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import UsageError
+from datassay._run import Schedule
 from datassay._work import Bar, chunks
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace, nearest_of, points_at_once
-from datassay.neighbors.views import FullRanking, NearestDistances, NearestRanking, Ranked, Schedule, group_size
+from datassay.neighbors.views import FullRanking, NearestDistances, NearestRanking, Ranked, group_size
 
 
 def accumulate_records(

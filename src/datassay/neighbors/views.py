@@ -2,58 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._crew import Workers
 from datassay._errors import InputError
-from datassay._run import DEFAULT_MEMORY, Blocks, Bytes, Run, Threads
-from datassay._work import Progress, thread_count, workers
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.records import RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 if TYPE_CHECKING:
-    from datassay._checkpoint import Checkpoint
+    pass
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How a pass is run; none of it can change a result.
-
-    ``client`` is a Dask client, ``checkpoint`` where that is kept which was done. ``here``: by threads of this process,
-    whatever else was chosen, for what must not leave it.
-    """
-
-    n_jobs: int | None = None
-    memory: int = DEFAULT_MEMORY
-    progress: Progress = None
-    client: object = None
-    checkpoint: "Checkpoint | None" = None
-    here: bool = False
-
-    @classmethod
-    def of(cls, run: Run | Blocks | Threads) -> "Schedule":
-        """Those of the options for running that a pass knows; a device and a folder are for its caller."""
-        given = cast(Run, run)
-        return cls(given.get("n_jobs"), given.get("memory", DEFAULT_MEMORY), given.get("progress"), given.get("client"))
-
-    def workers(self) -> Workers:
-        """Who runs it."""
-        return Workers("threads", thread_count(self.n_jobs)) if self.here else workers(self.n_jobs, self.client)
-
-    @property
-    def device_memory(self) -> int | None:
-        """Bytes a device may use, if the caller said so; None for what is free there."""
-        return None if isinstance(self.memory, Bytes) else self.memory
-
-    def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
-        # Nobody draws a bar, or asks others to work, from within a worker.
-        return Schedule, (self.n_jobs, self.memory)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Privacy: what may be told: mechanisms, accounting and the ledger."""
+"""Privacy: what may be published: mechanisms, accounting and the ledger."""
 
 from lazy_loader import attach_stub
 

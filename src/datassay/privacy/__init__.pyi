@@ -17,11 +17,11 @@ from .ledger import Disclosed as Disclosed
 from .ledger import Ledger as Ledger
 from .ledger import LedgerLine as LedgerLine
 from .mechanisms import add_noise as add_noise
+from .promise import check_ledger as check_ledger
+from .promise import fingerprint as fingerprint
+from .public import check_apart as check_apart
 from .records import NoisyRecords as NoisyRecords
 from .records import rehearsal_noise as rehearsal_noise
-from .releases import check_apart as check_apart
-from .releases import check_ledger as check_ledger
-from .releases import fingerprint as fingerprint
 from .releases import private_knn_shapley as private_knn_shapley
 from .releases import private_tknn_shapley as private_tknn_shapley
 from .statistics import NoisyCounts as NoisyCounts

@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Neighbours
+from datassay._choices import Relation
 from datassay._errors import UsageError
+from datassay._renamed import renamed
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 Noise = Literal["gaussian", "discrete gaussian", "laplace", "discrete laplace"]
-NOISES: tuple[str, ...] = get_args(Noise)
+NOISES: tuple[Noise, ...] = get_args(Noise)
 
 
+@renamed(neighbours="relation")
 @dataclass(frozen=True)
 class Cost:
     """Noise of one kind, added ``count`` times to a statistic that one record moves by at most ``sensitivity``.
@@ -39,18 +41,18 @@ class Cost:
     sensitivity: float = 1.0
     count: int = 1
     sampling: float = 1.0
-    neighbours: Neighbours = "add-remove"
+    relation: Relation = "add-remove"
 
     def __post_init__(self) -> None:
         _checks.choice("noise", self.noise, NOISES)
-        _checks.choice("neighbours", self.neighbours, get_args(Neighbours))
+        _checks.choice("relation", self.relation, get_args(Relation))
         _checks.number("scale", self.scale, above=0)
         _checks.number("sensitivity", self.sensitivity, above=0)
         _checks.integer("count", self.count, at_least=1)
         _checks.number("sampling", self.sampling, above=0, at_most=1)
         if self.noise.startswith("discrete") and self.sensitivity != int(self.sensitivity):
             raise UsageError(f"sensitivity must be a whole number for {self.noise} noise, got {self.sensitivity}")
-        if self.neighbours == "replace" and self.sampling < 1 and self.noise != "gaussian":
+        if self.relation == "replace" and self.sampling < 1 and self.noise != "gaussian":
             raise UsageError("with sampling, replaced records are accounted for Gaussian noise only")
 
     def to_dict(self) -> dict[str, str | float | int]:
@@ -91,37 +93,19 @@ def _distribution(cost: Cost, step: float) -> "PrivacyLossDistribution":
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    settings = {"value_discretization_interval": step, "sampling_prob": cost.sampling}
     if cost.noise == "gaussian":
         # Where a replaced record is sampled, the worst case moves from one side of zero to the other.
-        replaced = cost.neighbours == "replace" and cost.sampling < 1
-        relation = NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
-        one = pld.from_gaussian_mechanism(
-            cost.scale,
-            cost.sensitivity,
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            neighboring_relation=relation,
-        )
-    elif cost.noise == "discrete gaussian":
-        one = pld.from_discrete_gaussian_mechanism(
-            cost.scale,
-            int(cost.sensitivity),
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            use_connect_dots=True,
-        )
+        replaced = cost.relation == "replace" and cost.sampling < 1
+        settings["neighboring_relation"] = NeighboringRelation["REPLACE_ONE" if replaced else "ADD_OR_REMOVE_ONE"]
+        one = pld.from_gaussian_mechanism(cost.scale, cost.sensitivity, **settings)
     elif cost.noise == "laplace":
-        one = pld.from_laplace_mechanism(
-            cost.scale, cost.sensitivity, value_discretization_interval=step, sampling_prob=cost.sampling
-        )
+        one = pld.from_laplace_mechanism(cost.scale, cost.sensitivity, **settings)
+    elif cost.noise == "discrete gaussian":
+        one = pld.from_discrete_gaussian_mechanism(cost.scale, int(cost.sensitivity), use_connect_dots=True, **settings)
     else:
-        one = pld.from_discrete_laplace_mechanism(
-            1.0 / cost.scale,
-            int(cost.sensitivity),
-            value_discretization_interval=step,
-            sampling_prob=cost.sampling,
-            use_connect_dots=True,
-        )
+        settings["use_connect_dots"] = True
+        one = pld.from_discrete_laplace_mechanism(1.0 / cost.scale, int(cost.sensitivity), **settings)
     return one.self_compose(cost.count) if cost.count > 1 else one
 
 
@@ -196,6 +180,7 @@ def _bisect(holds: Callable[[float], bool], low: float, high: float, precision: 
     return high
 
 
+@renamed(neighbours="relation")
 def calibrate(
     noise: Noise,
     epsilon: float,
@@ -204,7 +189,7 @@ def calibrate(
     sensitivity: float = 1.0,
     count: int = 1,
     sampling: float = 1.0,
-    neighbours: Neighbours = "add-remove",
+    relation: Relation = "add-remove",
 ) -> Cost:
     """The least noise that keeps ``count`` releases (ε, δ)-differentially private, to 0.01% and never too little.
 
@@ -212,7 +197,7 @@ def calibrate(
     >>> round(cost.scale, 2)
     3.62
     """
-    least = Cost(noise, 1.0, sensitivity, count, sampling, neighbours)
+    least = Cost(noise, 1.0, sensitivity, count, sampling, relation)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if _gaussian_mu([least]) is None:  # distributions are summed on a grid, which must be neither too wide nor too fine
         for name, number, low, high in (

@@ -3,7 +3,7 @@
 Whoever guesses from a release which of the two data sets it came from is right too often if the claim is false. True-
 and false-positive rates are bounded by Clopper and Pearson, and put to use in two ways:
 
-* *whatever the mechanism is*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are
+* *for any mechanism*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are
   in or out by coin flips of their own, so does the number of right guesses about the coins (Steinke, Nasr, Jagielski,
   Privacy Auditing with One (1) Training Run, 2023).
 * *if the noise is known*, a claim is more than one ε and δ: it is the whole curve δ(ε) of the accountant, and every
@@ -127,7 +127,7 @@ def _features(outputs: Outputs) -> Outputs:
 
 
 def _learned_guess(first: Outputs, second: Outputs) -> Callable[[Outputs], Outputs]:
-    """A quadratic logistic regression fitted to these releases: whoever looks for leaks finds most of them so."""
+    """A quadratic logistic regression fitted to these releases, which finds most leaks."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

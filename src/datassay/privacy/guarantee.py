@@ -1,10 +1,11 @@
-"""What a private release promises, in one small record that an auditor can check."""
+"""The promise of a private release, in one small record that an auditor can check."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from datassay import _checks
-from datassay._choices import Relation
+from datassay._choices import AnyRelation
+from datassay._renamed import renamed
 
 Audience = Literal["public", "owner", "owner, no collusion", "nobody"]
 _CHANGES = {
@@ -14,6 +15,7 @@ _CHANGES = {
 }
 
 
+@renamed(neighbours="relation")
 @dataclass(frozen=True)
 class Guarantee:
     """(ε, δ)-differential privacy of a release, with all that gives the two numbers their meaning.
@@ -22,7 +24,7 @@ class Guarantee:
     ----------
     mechanism
         What was released and with which noise.
-    epsilon, delta, neighbours
+    epsilon, delta, relation
         The promise: data sets that differ by one record added or removed (``add-remove``), replaced (``replace``), or
         replaced but for its label (``replace-features``) lead to any set of outputs with probabilities within e^ε of
         each other, up to δ.
@@ -41,25 +43,25 @@ class Guarantee:
     mechanism: str
     epsilon: float
     delta: float
-    neighbours: Relation
+    relation: AnyRelation
     accountant: str
     sampling: float = 1.0
     audience: Audience = "public"
     certified: bool = True
 
     def __post_init__(self) -> None:
-        _checks.choice("neighbours", self.neighbours, get_args(Relation))
+        _checks.choice("relation", self.relation, get_args(AnyRelation))
         _checks.choice("audience", self.audience, get_args(Audience))
 
     def __str__(self) -> str:
         sampled = f", each record sampled with chance {self.sampling:g}" if self.sampling < 1 else ""
-        change = _CHANGES[self.neighbours]
+        change = _CHANGES[self.relation]
         promise = f"(ε = {self.epsilon:.4g}, δ = {self.delta:.3g})-differential privacy for {change}"
-        told = f"{self.mechanism}{sampled}; accounted by {self.accountant}"
+        how = f"{self.mechanism}{sampled}; accounted by {self.accountant}"
         if self.audience == "nobody":
-            return f"none: a rehearsal, whose noise can be repeated; for real it would be at best {promise}; {told}"
+            return f"none: a rehearsal, whose noise can be repeated; for real it would be at best {promise}; {how}"
         proof = "" if self.certified else " AS PUBLISHED, NOT CERTIFIED"
-        return f"{promise}{proof}; {told}; for: {self.audience}"
+        return f"{promise}{proof}; {how}; for: {self.audience}"
 
     def to_dict(self) -> dict[str, str | float | bool]:
         """The guarantee as plain values."""

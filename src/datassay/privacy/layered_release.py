@@ -1,12 +1,12 @@
 """Private Layered Shapley values: Laplace noise as large as the drawn coalitions make necessary, and no larger.
 
-Coalitions are drawn by index, whatever the data are. For the drawn design, replacing the record of j changes the value
-of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
+Coalitions are drawn by index, without a look at the data. For the drawn design, replacing the record of j changes the
+value of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
 replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
 ε-differentially private for every design, even a published one; no amplification by sampling is claimed
 (Mathematics §6).
 
-Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), whatever n is. So the rank
+Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), for every n. So the rank
 correlation to be expected is predicted, from public data, before anything is spent.
 """
 
@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +23,23 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Bound, Constants, NoiseKind
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import Threads, documented
 from datassay._version import __version__
-from datassay._work import Progress
-from datassay.data import Inputs, prepare
+from datassay.data import Ids, Inputs, Labels, Points, prepare
 from datassay.neighbors import as_floats
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.releases import ask_ledger, check_ledger, check_public, fingerprint
+from datassay.privacy.promise import PlannedRelease, check_ledger
+from datassay.privacy.public import check_public
+from datassay.privacy.releases import private_tknn_shapley
 from datassay.privacy.values import PrivateValues
 from datassay.results import Fact, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
+
+if TYPE_CHECKING:
+    from datassay.value import StableLogisticRegression
 
 Floats = NDArray[np.float64]
 LOW_CORRELATION = 0.5
@@ -51,7 +56,7 @@ def sensitivities(design: Design, stability: Any) -> Floats:
 
     >>> import datassay as da
     >>> model = da.StableLogisticRegression(fit_intercept=False)
-    >>> design = da.layered_design(2, alpha=0.1, c=model.c)  # both coalitions, nobody and the other one
+    >>> design = da.layered_design(2, alpha=0.1, c=model.c)  # both coalitions: the empty one, and the other player
     >>> sensitivities(design, model).round(6).tolist()  # (γ₁ + γ₂)/2 = (2 + 1)/2
     [[0.0, 1.5], [1.5, 0.0]]
     """
@@ -84,7 +89,7 @@ def paper_scale(design: Design, model: Any, epsilon: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LayeredPlan(Result):
-    """What a private layered release would be, before it is made: made of public things alone.
+    """Noise, cost and expected quality of a private layered release, from public data alone, before it is made.
 
     Attributes
     ----------
@@ -149,7 +154,7 @@ class LayeredPlan(Result):
         return self.correlation is not None and self.correlation < LOW_CORRELATION
 
     def warning(self) -> str:
-        """What to do about a low correlation."""
+        """Advice where the correlation is low."""
         return (
             f"these values will say little: their rank correlation with the true ones is expected to be about "
             f"{self.correlation:.2f} ({self.pilot}). Noise that keeps the promise is as large as the values here, "
@@ -157,11 +162,30 @@ class LayeredPlan(Result):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Public:
+    """What is known to everybody: validation points and labels, and records and labels of a pilot, if there are any."""
+
+    points: Floats
+    labels: NDArray[np.generic]
+    pilot: tuple[Floats, NDArray[np.generic]] | None
+
+    @classmethod
+    def of(cls, inputs: Inputs, X_val: Any, y_val: Any, pilot: Any, pilot_labels: Any) -> "_Public":
+        """The validation set as it was encoded, and the pilot encoded by it."""
+        points, labels = as_floats("X_val", inputs.points_val).astype(np.float64), inputs.labels_val
+        if pilot is None:
+            return cls(points, labels, None)
+        extra = prepare(pilot, pilot_labels, X_val, y_val, fitted_on="validation")
+        return cls(points, labels, (as_floats("pilot", extra.points).astype(np.float64), extra.labels))
+
+
+@documented()
 def plan_private_layered(
-    model: Any,
+    model: "StableLogisticRegression",
     n: int,
-    X_val: object,
-    y_val: object = None,
+    X_val: Points,
+    y_val: Labels | None = None,
     *,
     epsilon: float = 1.0,
     alpha: float | None = None,
@@ -170,8 +194,8 @@ def plan_private_layered(
     design: Design | None = None,
     noise: NoiseKind = "certified",
     constants: Constants = "sharp",
-    pilot: object | None = None,
-    pilot_labels: object | None = None,
+    pilot: Points | None = None,
+    pilot_labels: Labels | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> LayeredPlan:
@@ -179,6 +203,40 @@ def plan_private_layered(
 
     Nothing private goes in, nothing is spent. The quality is that of a pilot: public records in the place of the
     private ones (``pilot``, or half of the validation set) are valued, brought to n records, and given the noise.
+
+    Parameters
+    ----------
+    model
+        A :class:`datassay.StableLogisticRegression`; its ``kappa`` and ``lam`` are public and yours to choose.
+    n
+        Number of private records.
+    X_val, y_val
+        Validation features and labels of two classes. They are public, and must be no part of the private data.
+    epsilon
+        What is promised to one recipient. δ is 0.
+    alpha, beta, bound
+        Of the design, if none is given: the sampling error allowed (0.1), the chance of a larger one (0.05), and the
+        bound by which coalitions are counted; see :func:`layered_design`.
+    design
+        Coalitions drawn before. The design may be published; it must not have been chosen by the private data.
+    noise
+        ``"certified"``, or ``"paper"``: the published scale, which no proof supports; the result says so.
+    constants
+        How far a record can move the learner: ``"sharp"`` (for this public validation set), or ``"textbook"``
+        (2κ²/(λm)), which needs several times the noise.
+    pilot, pilot_labels
+        Public records like the private ones, for the prediction; half of the validation set if left out.
+    seed
+        Seed of the design, and of the pilot.
+
+    Returns
+    -------
+    LayeredPlan
+        Scale of noise and number of fits, and the rank correlation with true values to expect.
+
+    References
+    ----------
+    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------
@@ -190,22 +248,11 @@ def plan_private_layered(
     """
     inputs = prepare(X_val, y_val, X_val, y_val)
     _check_learner(model)
-    labels, points = inputs.labels, as_floats("X_val", inputs.points).astype(np.float64)
-    rows = _pilot_rows(pilot, pilot_labels, X_val, y_val)
-    return _plan(
-        model, n, points, labels, rows, check_epsilon(epsilon), alpha, beta, bound, design, noise, constants, seed,
-        n_jobs,
-    )  # fmt: skip
-
-
-def _pilot_rows(
-    pilot: object | None, labels: object | None, X_val: object, y_val: object
-) -> tuple[Floats, NDArray[np.generic]] | None:
-    """Records and labels of the pilot, encoded by the validation set; None without one."""
-    if pilot is None:
-        return None
-    extra = prepare(pilot, labels, X_val, y_val, fitted_on="validation")
-    return as_floats("pilot", extra.points).astype(np.float64), extra.labels
+    public = _Public.of(inputs, X_val, y_val, pilot, pilot_labels)
+    epsilon = check_epsilon(epsilon)
+    drawn = _design_of(model, n, design, seed, alpha=alpha, beta=beta, bound=bound)
+    plan = _plan(model, public, drawn, epsilon, noise, constants)
+    return _with_prediction(plan, model, public, seed, n_jobs)
 
 
 def _check_learner(model: Any) -> None:
@@ -217,48 +264,44 @@ def _check_learner(model: Any) -> None:
     model.check_parameters()
 
 
+def _design_of(
+    model: "StableLogisticRegression", n: int, design: Design | None, seed: int, **drawn_by: float | str | None
+) -> Design:
+    """The design given, or one drawn for this learner with what was given of alpha, beta and bound."""
+    n = _checks.integer("n", n, at_least=2)
+    drawn_by = {name: value for name, value in drawn_by.items() if value is not None}
+    if design is None:
+        return layered_design(n, c=model.c, seed=seed, **drawn_by)  # type: ignore[arg-type]
+    if drawn_by:
+        raise UsageError(f"the design has its own alpha, beta and bound: leave out {', '.join(drawn_by)}")
+    if design.n != n:
+        raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
+    return design
+
+
 def _plan(
-    model: Any,
-    n: int,
-    points: Floats,
-    labels: NDArray[np.generic],
-    pilot: tuple[Floats, NDArray[np.generic]] | None,
+    model: "StableLogisticRegression",
+    public: _Public,
+    design: Design,
     epsilon: float,
-    alpha: float | None,
-    beta: float | None,
-    bound: Bound | None,
-    design: Design | None,
     noise: NoiseKind,
     constants: Constants,
-    seed: int,
-    n_jobs: int | None,
-    predict: bool = True,
 ) -> LayeredPlan:
-    n = _checks.integer("n", n, at_least=2)
+    """The noise that this design needs; nothing is predicted yet."""
     _checks.choice("noise", noise, get_args(NoiseKind))
     _checks.choice("constants", constants, get_args(Constants))
-    if len(np.unique(labels)) != 2:
-        raise InputError(f"the public validation set must have two classes, and has {len(np.unique(labels))}")
-    promise: dict[str, Any] = {"alpha": alpha, "beta": beta, "bound": bound}
-    promise = {name: value for name, value in promise.items() if value is not None}
-    if design is None:
-        design = layered_design(n, c=model.c, seed=seed, **promise)
-    elif promise:
-        raise UsageError(f"the design has its own alpha, beta and bound: leave out {', '.join(promise)}")
-    elif design.n != n:
-        raise InputError(f"the design is for {design.n:,} players, and there are {n:,}")
-    stability = model.stability_on(points, labels) if constants == "sharp" else model
+    classes = len(np.unique(public.labels))
+    if classes != 2:
+        raise InputError(f"the public validation set must have two classes, and has {classes}")
+    stability = model.stability_on(public.points, public.labels) if constants == "sharp" else model
     moved = sensitivities(design, stability).max(axis=1)
-    moved = np.where(moved > 0, moved + _rounding(design, len(points)), 0.0)
-    scale = moved / epsilon if noise == "certified" else np.full(n, paper_scale(design, model, epsilon))
-    correlation, basis = None, "not asked for"
-    if predict:
-        correlation, basis = _predict(model, points, labels, pilot, scale, seed, n_jobs)
-    return LayeredPlan(design, moved, scale, epsilon, noise, constants, correlation, basis)
+    moved = np.where(moved > 0, moved + _rounding(design, len(public.points)), 0.0)
+    scale = moved / epsilon if noise == "certified" else np.full(design.n, paper_scale(design, model, epsilon))
+    return LayeredPlan(design, moved, scale, epsilon, noise, constants, None, "not asked for")
 
 
 def _rounding(design: Design, validation: int) -> Floats:
-    """What rounding may add to the difference of two values; utilities, clipped at guessing, are at most ln 2."""
+    """The most that rounding adds to the difference of two values; utilities, clipped at guessing, are at most ln 2."""
     outside = np.full(design.n, design.weights.sum())
     for members, weight in zip(design.members, design.weights, strict=True):
         outside[members] -= weight
@@ -270,18 +313,13 @@ FEWEST_PILOTS = 20
 MOST_PILOTS = 100
 
 
-def _predict(
-    model: Any,
-    points: Floats,
-    labels: NDArray[np.generic],
-    pilot: tuple[Floats, NDArray[np.generic]] | None,
-    scale: Floats,
-    seed: int,
-    n_jobs: int | None,
-) -> tuple[float | None, str]:
-    """Spearman's ρ between values as they are among public records and the same with noise."""
+def _with_prediction(
+    plan: LayeredPlan, model: "StableLogisticRegression", public: _Public, seed: int, n_jobs: int | None
+) -> LayeredPlan:
+    """The plan with Spearman's ρ between values as they are among public records and the same with noise."""
     from scipy.stats import rankdata
 
+    scale, points, labels, pilot = plan.scale, public.points, public.labels, public.pilot
     n = len(scale)
     rng = np.random.default_rng([seed, 77])
     if pilot is None:
@@ -296,28 +334,30 @@ def _predict(
         basis = f"a pilot on {len(chosen)} public records"
     few = len(pilot[0]) < FEWEST_PILOTS
     if few or len(np.unique(labels)) < 2 or not np.isin(pilot[1], labels).all() or len(np.unique(pilot[1])) < 2:
-        return None, f"too few public records for a pilot: at least {FEWEST_PILOTS}, of both classes"
+        lacking = f"too few public records for a pilot: at least {FEWEST_PILOTS}, of both classes"
+        return replace(plan, correlation=None, pilot=lacking)
     found = data_shapley(model, *pilot, points, labels, max_coalitions=200 * len(pilot[0]), seed=seed, n_jobs=n_jobs)
     values = found.values * (len(found) / n)  # values go down as 1/n
     if found.errors is not None and values.std() > 0:  # what is sampling error of the pilot is no spread of values
         error2 = float((found.errors**2).mean()) * (len(found) / n) ** 2
         values = values.mean() + (values - values.mean()) * math.sqrt(max(0.0, 1 - error2 / float(values.var())))
     if values.std() == 0:
-        return 0.0, basis
+        return replace(plan, correlation=0.0, pilot=basis)
     seen = []
     for _ in range(200):  # noise of a simulation on public data, not of a release
         truth = rng.choice(values, n) + rng.normal(0, 1e-9 * float(values.std()), n)
         noisy = truth + scale * rng.laplace(size=n)
         seen.append(np.corrcoef(rankdata(truth), rankdata(noisy))[0, 1])
-    return float(np.mean(seen)), basis
+    return replace(plan, correlation=float(np.mean(seen)), pilot=basis)
 
 
+@documented(plan_private_layered, private_tknn_shapley)
 def private_layered_shapley(
-    model: Any,
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    model: "StableLogisticRegression",
+    X: Points,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     *,
     epsilon: float = 1.0,
     alpha: float | None = None,
@@ -328,49 +368,42 @@ def private_layered_shapley(
     constants: Constants = "sharp",
     recipients: int = 10,
     delta: float = 1e-5,
-    pilot: object | None = None,
-    pilot_labels: object | None = None,
+    pilot: Points | None = None,
+    pilot_labels: Labels | None = None,
     predict: bool = True,
     at_least: float | None = None,
     ledger: Ledger | None = None,
-    ids: object | None = None,
+    ids: Ids | None = None,
     seed: int = 0,
-    n_jobs: int | None = None,
-    progress: Progress = None,
+    **run: Unpack[Threads],
 ) -> PrivateValues:
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
     The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
     (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
-    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` tells all that
+    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` says all that
     beforehand.
 
     Parameters
     ----------
-    model
-        A :class:`datassay.StableLogisticRegression`; its ``kappa`` and ``lam`` are public and yours to choose.
-    X, y, X_val, y_val, ids
-        As in :func:`private_tknn_shapley`: the validation set is public and no part of the private data, and tables
-        are encoded by it alone. Two classes.
-    epsilon
-        What is promised to one recipient. δ is 0.
-    alpha, beta, bound, design, seed
-        As in :func:`layered_shapley`. The design may be published; it must not have been chosen by the private data.
-    noise
-        ``"certified"``, or ``"paper"``: the published scale, which no proof supports; the result says so.
-    constants
-        How far a record can move the learner: ``"sharp"`` (for this public validation set), or ``"textbook"``
-        (2κ²/(λm)), which needs several times the noise.
+    X, y
+        Private features and labels of two classes: arrays, a data frame of numbers, or a :class:`Table` (then y may be
+        left out). Tables are encoded by the validation table alone; features given as numbers must not have been scaled
+        by private statistics.
     recipients, delta
         The note on collusion is for so many recipients, and for the accountant's ε at this δ.
-    pilot, pilot_labels
-        Public records like the private ones, for the prediction; half of the validation set if left out.
     predict
         False: predict nothing (and warn of nothing).
     at_least
         Refuse, with nothing spent, if the correlation predicted is below this.
     ledger
-        Asked before noise is drawn; it must be kept for ``replace``.
+        Asked before noise is drawn; it must be kept for ``replace``. A release made before is served again from it, at
+        no cost.
+
+    Returns
+    -------
+    PrivateValues
+        A value for each owner, and the guarantee for an owner who sees no other.
 
     References
     ----------
@@ -384,7 +417,7 @@ def private_layered_shapley(
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", da.LowUtilityWarning)
     ...     values = da.private_layered_shapley(model, private, X_val=public, alpha=1.0, n_jobs=1)
-    >>> values.guarantee.epsilon, values.guarantee.delta, values.guarantee.neighbours
+    >>> values.guarantee.epsilon, values.guarantee.delta, values.guarantee.relation
     (1.0, 0.0, 'replace')
     >>> values.epsilon_for(3)  # three recipients who put their heads together
     3.0
@@ -406,28 +439,25 @@ def private_layered_shapley(
             "two classes, both of them public"
         )
     points = as_floats("X", inputs.points).astype(np.float64)
-    points_val = as_floats("X_val", inputs.points_val).astype(np.float64)
-    rows = _pilot_rows(pilot, pilot_labels, X_val, y_val)
-    plan = _plan(
-        model, len(points), points_val, inputs.labels_val, rows, epsilon, alpha, beta, bound, design, noise, constants,
-        seed, n_jobs, predict or at_least is not None,
-    )  # fmt: skip
+    public = _Public.of(inputs, X_val, y_val, pilot, pilot_labels)
+    drawn = _design_of(model, len(points), design, seed, alpha=alpha, beta=beta, bound=bound)
+    plan = _plan(model, public, drawn, epsilon, noise, constants)
+    if predict or at_least is not None:
+        plan = _with_prediction(plan, model, public, seed, run.get("n_jobs"))
     _judge(plan, at_least)
-    told = _settings(plan, model)
-    # What the published noise is really worth goes to the ledger, whatever it is named after.
+    # What the published noise is really worth goes to the ledger, not the ε that it is named after.
     proven = epsilon
     if noise == "paper" and plan.sensitivity.any():
         proven = float((plan.sensitivity / plan.scale).max())
-    cost = Cost("laplace", 1 / proven, 1.0, neighbours="replace")
+    cost = Cost("laplace", 1 / proven, 1.0, relation="replace")
     what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
-    drawn = [members.tolist() for members in plan.design.members]
-    request = fingerprint(
-        "private_layered_shapley", told, drawn, plan.design.repeats, plan.design.expected, points_val,
-        inputs.labels_val, plan.scale,
-    )  # fmt: skip
-    paid = ask_ledger(ledger, inputs, request, cost, what, "owner, no collusion", notes)
+    settings = _settings(plan, model)
+    planned = PlannedRelease("private_layered_shapley", settings, what, cost, "owner, no collusion")
+    coalitions = [members.tolist() for members in drawn.members]
+    question = [coalitions, drawn.repeats, drawn.expected, public.points, public.labels, plan.scale]
+    paid = planned.pay(ledger, inputs, question, notes)
     if paid.earlier is None:
-        exact = _values(model, inputs, points, points_val, plan.design, n_jobs, progress)
+        exact = _exact_values(model, points, inputs.labels, public, drawn, run)
         # In units of each value's own scale, so that one mechanism of scale 1 serves all. A value that no coalition
         # with others enters depends on its own record alone.
         unit = np.where(plan.scale > 0, plan.scale, 1.0)
@@ -448,18 +478,29 @@ def private_layered_shapley(
             f"the scale of noise is the published one, and the published proof does not hold; what can be proven of it "
             f"here is ε = {proven:.3g}"
         )
-    guarantee = Guarantee(
-        what, epsilon, 0.0, "replace", "Laplace mechanism", audience="owner, no collusion",
-        certified=noise == "certified",
-    )  # fmt: skip
     return PrivateValues(
-        values, inputs.ids, "private_layered_shapley", guarantee, None, told | _settings_after(plan), inputs.labels,
-        tuple(notes), (cost,),
-    )  # fmt: skip
+        values=values,
+        ids=inputs.ids,
+        method="private_layered_shapley",
+        guarantee=Guarantee(
+            mechanism=what,
+            epsilon=epsilon,
+            delta=0.0,
+            relation="replace",
+            accountant="Laplace mechanism",
+            audience="owner, no collusion",
+            certified=noise == "certified",
+        ),
+        statistics=None,
+        parameters=settings | _outcome(plan),
+        labels=inputs.labels,
+        notes=tuple(notes),
+        costs=(cost,),
+    )
 
 
 def _accounted(cost: Cost, recipients: int, delta: float) -> str:
-    """What the accountant makes of several recipients, where that is less than the sum."""
+    """ε by the accountant for several recipients, where that is less than the sum."""
     simple = recipients / cost.scale
     if recipients == 1 or simple > 100:  # far beyond any use
         return ""
@@ -475,36 +516,34 @@ def _judge(plan: LayeredPlan, at_least: float | None) -> None:
             f"{plan}"
         )
     if plan.is_low:
-        warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=3)
+        warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=4)
 
 
 def _settings(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
     design = plan.design
     return {
         "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
-        "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "neighbours": "replace",
+        "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "relation": "replace",
         "noise": plan.noise, "constants": plan.constants, "design_seed": design.seed,
     }  # fmt: skip
 
 
-def _settings_after(plan: LayeredPlan) -> dict[str, Parameter]:
+def _outcome(plan: LayeredPlan) -> dict[str, Parameter]:
     return {"scale": float(plan.scale.max()), "fits": plan.design.fits, "correlation_predicted": plan.correlation}
 
 
-def _values(
-    model: Any,
-    inputs: Inputs,
+def _exact_values(
+    model: "StableLogisticRegression",
     points: Floats,
-    points_val: Floats,
+    labels: NDArray[np.generic],
+    public: _Public,
     design: Design,
-    n_jobs: int | None,
-    progress: Progress,
+    run: Threads,
 ) -> Floats:
-    """The values that noise is added to. Coalitions are those of the design, all of them, whatever their utility."""
+    """The values that noise is added to, from all coalitions of the design: none is left out for its utility."""
     found = layered_shapley(
-        model, points, inputs.labels, points_val, inputs.labels_val, design=design, on_failure="raise", n_jobs=n_jobs,
-        progress=progress,
-    )  # fmt: skip
+        model, points, labels, public.points, public.labels, design=design, on_failure="raise", **run
+    )
     if len(found.values) != design.n or found.stopped != "design":
         raise UnavailableError("the design could not be evaluated to its end; nothing is released")
     return found.values

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import get_args
 
 from datassay import _checks
-from datassay._choices import Relation
+from datassay._choices import AnyRelation
 from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._renamed import renamed
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience
 from datassay.results import Fact, as_facts
@@ -92,7 +93,7 @@ class LedgerLine:
 
 @dataclass(frozen=True)
 class Disclosed:
-    """What one disclosure has given out: queries, records asked for, ε of all queries together and of one record."""
+    """Totals of one disclosure: queries, records asked for, ε of all queries together and of one record."""
 
     queries: int
     records: int
@@ -100,6 +101,7 @@ class Disclosed:
     most: float
 
 
+@renamed(neighbours="relation")
 class Ledger:
     """A budget of (ε, δ) for the people in a data set, and the record of what was spent of it.
 
@@ -109,12 +111,12 @@ class Ledger:
         The ledger's file; made if it does not exist.
     epsilon, delta
         The budget of a new ledger. An existing one keeps its own, and it is an error to name another.
-    neighbours
+    relation
         What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
-        (``replace-features``, for disclosures, which give labels away).
+        (``replace-features``, for disclosures, which give labels away). ``neighbours``, its earlier name, is taken too.
 
-    All releases in a ledger share its budget, whatever version of the data they were made from: else adding one record
-    would give a new budget for the old ones.
+    All releases in a ledger share its budget, for any version of the data: otherwise adding one record would give a new
+    budget for the old ones.
 
     Examples
     --------
@@ -134,18 +136,19 @@ class Ledger:
         path: str | os.PathLike[str],
         epsilon: float | None = None,
         delta: float | None = None,
-        neighbours: Relation | None = None,
+        relation: AnyRelation | None = None,
     ) -> None:
-        self._begin(path, epsilon, delta, neighbours)
+        self._begin(path, epsilon, delta, relation)
         self._make()
 
     @classmethod
+    @renamed(neighbours="relation")
     def planned(
-        cls, path: str | os.PathLike[str], epsilon: float, delta: float, neighbours: Relation | None = None
+        cls, path: str | os.PathLike[str], epsilon: float, delta: float, relation: AnyRelation | None = None
     ) -> "Ledger":
         """A ledger whose file is made when it is first paid from: a call that fails before that settles no budget.
 
-        Until then it is empty. Should somebody else make a ledger there in the meantime, it is that one, and its budget
+        Until then it is empty. If another process makes a ledger there in the meantime, it is that one, and its budget
         must be the same.
 
         >>> import tempfile, pathlib
@@ -154,7 +157,7 @@ class Ledger:
         (1.0, False)
         """
         ledger = cls.__new__(cls)
-        ledger._begin(path, epsilon, delta, neighbours)
+        ledger._begin(path, epsilon, delta, relation)
         if ledger.path.exists():
             ledger._make()
         else:
@@ -162,44 +165,44 @@ class Ledger:
         return ledger
 
     def _begin(
-        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, neighbours: Relation | None
+        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, relation: AnyRelation | None
     ) -> None:
-        """What is known before there is a file."""
+        """Set what is known before there is a file."""
         self.path = Path(path)
-        if neighbours is not None:
-            _checks.choice("neighbours", neighbours, get_args(Relation))
+        if relation is not None:
+            _checks.choice("relation", relation, get_args(AnyRelation))
         if epsilon is not None:
             epsilon = check_epsilon(epsilon)
         if delta is not None:
             delta = check_delta(delta)
-        self._asked = (epsilon, delta, neighbours)
+        self._asked = (epsilon, delta, relation)
         self._made = False
         self.epsilon: float = epsilon or 0.0
         self.delta: float = delta or 0.0
-        self.neighbours: Relation = neighbours or "add-remove"
+        self.relation: AnyRelation = relation or "add-remove"
         self._key = b""
 
     def _make(self) -> None:
         """Make the file, if there is none, and open it."""
         if self._made:
             return
-        epsilon, delta, neighbours = self._asked
+        epsilon, delta, relation = self._asked
         if not self.path.exists():
             if epsilon is None or delta is None:
                 raise UsageError(f"there is no ledger {str(self.path)!r}; a new one needs a budget: epsilon and delta")
-            self._create(epsilon, delta, neighbours or "add-remove")
+            self._create(epsilon, delta, relation or "add-remove")
         with self._open() as connection:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
         for name, given, kept in (
             ("epsilon", epsilon, row[0]),
             ("delta", delta, row[1]),
-            ("neighbours", neighbours, row[2]),
+            ("relation", relation, row[2]),
         ):
             if given is not None and given != kept:
                 raise UsageError(
                     f"the ledger {str(self.path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
                 )
-        self.epsilon, self.delta, self.neighbours = row[:3]
+        self.epsilon, self.delta, self.relation = row[:3]
         self._key = bytes.fromhex(row[3])
         self._made = True
 
@@ -210,25 +213,25 @@ class Ledger:
         return self._made
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, neighbours={self.neighbours!r})"
+        return f"Ledger({str(self.path)!r}, epsilon={self.epsilon}, delta={self.delta}, relation={self.relation!r})"
 
-    def _create(self, epsilon: float, delta: float, neighbours: Relation) -> None:
+    def _create(self, epsilon: float, delta: float, relation: AnyRelation) -> None:
         """Make the file whole beside its place and link it there: two processes cannot both make it."""
         self._check_folder()
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
-            temporary.touch(mode=0o600)  # it will hold secrets: nobody else is to read it
+            temporary.touch(mode=0o600)  # it will hold secrets: for its owner's eyes alone
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {VERSIONS[0]}")
                 connection.executescript(_SCHEMA)
-                settings = (epsilon, delta, neighbours, _now(), secrets.token_hex(32))
+                settings = (epsilon, delta, relation, _now(), secrets.token_hex(32))
                 connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
                 connection.commit()
             finally:
                 connection.close()
-            with suppress(FileExistsError):  # somebody was quicker: theirs is opened and its budget compared
+            with suppress(FileExistsError):  # another process was quicker: its ledger is opened and its budget compared
                 os.link(temporary, self.path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -278,10 +281,10 @@ class Ledger:
         _checks.choice("audience", audience, get_args(Audience))
         for cost in costs:
             # Who may replace a whole record may replace its features.
-            if cost.neighbours not in (self.neighbours, "replace" if self.neighbours == "replace-features" else None):
+            if cost.relation not in (self.relation, "replace" if self.relation == "replace-features" else None):
                 raise UsageError(
-                    f"this release is accounted for neighbours={cost.neighbours!r} and the ledger {str(self.path)!r} "
-                    f"is kept for {self.neighbours!r}; use a ledger made with neighbours={cost.neighbours!r}"
+                    f"this release is accounted for relation={cost.relation!r} and the ledger {str(self.path)!r} "
+                    f"is kept for {self.relation!r}; use a ledger made with relation={cost.relation!r}"
                 )
         if costs and not self._is_there() and (needed := total_epsilon(costs, self.delta)) > self.epsilon:
             raise self._refusal("release", 0.0, needed)  # and no ledger is made
@@ -291,7 +294,7 @@ class Ledger:
             needed = total_epsilon([*before, *costs], self.delta) + disclosed
             if costs and needed > self.epsilon:
                 raise self._refusal("release", total_epsilon(before, self.delta) + disclosed, needed)
-            listed = json.dumps([cost.to_dict() for cost in costs])
+            listed = json.dumps([_stored(cost) for cost in costs])
             written = connection.execute(
                 "INSERT INTO releases (dataset, request, mechanism, audience, costs, spent) VALUES (?, ?, ?, ?, ?, ?)",
                 (self._masked(dataset), request, mechanism, audience, listed, _now()),
@@ -301,7 +304,7 @@ class Ledger:
 
     @contextmanager
     def _spending(self, costs: Sequence[Cost] = ()) -> Iterator[sqlite3.Connection]:
-        """A transaction in which nobody else can spend: what is written in it counts as a whole, or not at all."""
+        """A transaction in which no other process can spend: what is written in it counts as a whole, or not at all."""
         with self._open() as connection:
             # What will most likely be asked again inside, when others have to wait: by then the answer is at hand.
             total_epsilon([*self._costs(connection), *costs], self.delta)
@@ -328,10 +331,10 @@ class Ledger:
         It costs nothing yet; if a ``query`` alone is going to cost more than the whole budget, it is refused at once. A
         disclosure reveals labels, so the ledger must be kept for ``replace-features``.
         """
-        if self.neighbours != "replace-features":
+        if self.relation != "replace-features":
             raise UsageError(
                 f"a disclosure gives labels away and protects features alone; the ledger {str(self.path)!r} is kept "
-                f"for neighbours={self.neighbours!r}, so use one made with neighbours='replace-features'"
+                f"for relation={self.relation!r}, so use one made with relation='replace-features'"
             )
         if query > self.epsilon * (1 + 1e-12):
             raise self._refusal("query", self.spent(), self.spent() + query)
@@ -379,7 +382,7 @@ class Ledger:
         return float(sum(most for (most,) in connection.execute("SELECT most FROM peaks")))
 
     def disclosures(self) -> dict[int, Disclosed]:
-        """What every disclosure has given out, by the number of its line."""
+        """Totals of every disclosure, by the number of its line."""
         if not self._is_there():
             return {}
         with self._open() as connection:
@@ -403,7 +406,7 @@ class Ledger:
     def complete(self, number: int, result: str, secret: str | None = None) -> None:
         """Keep the result of a release that was paid for, so that it can be served again.
 
-        ``secret`` is kept beside it and never exported: what it takes to serve the same values, and is nobody's to see.
+        ``secret`` is kept beside it and never exported: what it takes to serve the same values again.
         """
         with self._open() as connection:
             done = connection.execute(
@@ -422,7 +425,7 @@ class Ledger:
         return found[0] if found else None
 
     def _masked(self, dataset: str) -> str:
-        """What stands for a data set's fingerprint: without the key, nobody can check a guess of the data by it."""
+        """A data set's fingerprint under the ledger's key, without which no guess of the data can be checked by it."""
         return hmac.digest(self._key, dataset.encode(), "sha256").hex()
 
     def releases(self) -> list[LedgerLine]:
@@ -450,7 +453,7 @@ class Ledger:
             return total_epsilon(self._costs(connection), self.delta) + self._disclosed(connection)
 
     def remaining(self) -> float:
-        """What is left of ε. Composition is not addition: a release may cost less than its own ε."""
+        """The ε that is left. Composition is not addition: a release may cost less than its own ε."""
         return max(0.0, self.epsilon - self.spent())
 
     def facts(self) -> dict[str, Fact]:
@@ -483,10 +486,10 @@ class Ledger:
             "path": str(self.path),
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "neighbours": self.neighbours,
+            "relation": self.relation,
             "spent": self.spent(),
             "releases": [_exported(line, numbers[line.dataset]) for line in lines],
-            "disclosures": {str(number): asdict(told) for number, told in disclosed.items()},
+            "disclosures": {str(number): asdict(given) for number, given in disclosed.items()},
         }
 
 
@@ -496,8 +499,13 @@ def _keeps_accounts(connection: sqlite3.Connection) -> bool:
 
 
 def _exported(line: LedgerLine, dataset: int) -> dict[str, object]:
-    told = {name: value for name, value in vars(line).items() if name != "secret"}
-    return {**told, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
+    public = {name: value for name, value in vars(line).items() if name != "secret"}
+    return {**public, "dataset": dataset, "costs": [cost.to_dict() for cost in line.costs]}
+
+
+def _stored(cost: Cost) -> dict[str, str | float | int]:
+    """The cost as ledgers keep it, under names that earlier versions, which may open the same ledger, read too."""
+    return {"neighbours" if name == "relation" else name: value for name, value in cost.to_dict().items()}
 
 
 def _now() -> str:

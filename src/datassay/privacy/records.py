@@ -130,7 +130,7 @@ class NoisyRecords:
 
 
 def rehearsal_noise(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Standard Laplace noise for simulations. It is repeatable, and therefore protects nobody: never release it.
+    """Standard Laplace noise for simulations. It can be repeated, and so it protects no one: never release it.
 
     >>> import numpy as np
     >>> rehearsal_noise(np.random.default_rng(0), (2, 3)).shape

@@ -9,61 +9,43 @@ The validation set is public, and everything that shapes the counts comes from i
 encoded, which classes there are, the threshold. What a training record can do is to be counted, and nothing else.
 """
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Neighbours, ReleaseKind
+from datassay._choices import Metric, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._renamed import renamed
+from datassay._run import Blocks, Schedule, documented
 from datassay._tensors import as_array
 from datassay._work import Progress
-from datassay.data import Inputs
+from datassay.data import Ids, Labels, Points
 from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
     FullRanking,
+    Neighbours,
     Ranked,
-    Schedule,
     Within,
     WithinThreshold,
     collect,
     make_space,
     metric_of,
 )
-from datassay.neighbors import Neighbours as Opened
 from datassay.privacy import sampling as samples
-from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
-from datassay.privacy.guarantee import Audience, Guarantee
-from datassay.privacy.ledger import Ledger, LedgerLine
+from datassay.privacy.accounting import Cost, total_epsilon
+from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
+from datassay.privacy.promise import Paid, PlannedRelease, Promise
+from datassay.privacy.public import check_public, shared_records
 from datassay.privacy.statistics import COUNTED, COUNTS, NoisyCounts, worths
 from datassay.privacy.values import PrivateValues
-from datassay.results import Parameter
-from datassay.value import Game, Weights, make_game, shapley_total
-
-if TYPE_CHECKING:
-    pass
-
-
-def fingerprint(*parts: object) -> str:
-    """A digest of arrays and plain values, by content."""
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            plain = np.ascontiguousarray(part if part.dtype != object else part.astype(np.str_))
-            digest.update(f"{plain.dtype.str}{plain.shape}".encode())
-            digest.update(plain.tobytes())
-        else:
-            digest.update(json.dumps(part, sort_keys=True, default=str).encode())
-        digest.update(b"|")
-    return digest.hexdigest()
+from datassay.value import Game, Weights, knn_shapley, make_game, shapley_total, tknn_shapley
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,172 +54,93 @@ class _Setting:
 
     game: Game
     n_classes: int
-    epsilon: float
-    delta: float
-    neighbours: Neighbours
-    sampling: float
-    ledger: Ledger | None
+    promise: Promise
     notes: list[str]
 
     @property
     def points(self) -> NDArray[np.float32] | NDArray[np.float64]:
         return as_array(self.game.inputs.points_val)
 
-    def ask(self, method: str, told: dict[str, Parameter], cost: Cost, what: str, audience: Audience) -> "Paid":
+    def pay(self, release: PlannedRelease) -> Paid:
         """Pay for the release, or find out that it was made before. No noise has been drawn when this is called."""
-        # The scale of noise follows from the rest, to the last bits of a root finder: it is no part of the question.
-        asked = {name: value for name, value in told.items() if name != "sigma"}
         inputs = self.game.inputs
-        request = fingerprint(method, asked, self.points, inputs.labels_val, self.game.weights)
-        if self.sampling < 1:
-            what += f", each record sampled with chance {self.sampling:g}"
-        return ask_ledger(self.ledger, inputs, request, cost, what, audience, self.notes)
+        public = [self.points, inputs.labels_val, self.game.weights]
+        return release.pay(self.promise.ledger, inputs, public, self.notes)
 
-    def promise(self, cost: Cost, mechanism: str, audience: Audience) -> Guarantee:
-        """The guarantee that this cost buys."""
-        return Guarantee(
-            mechanism=mechanism,
-            epsilon=total_epsilon([cost], self.delta),
-            delta=self.delta,
-            neighbours=self.neighbours,
-            accountant=accountant_of([cost]),
-            sampling=self.sampling,
-            audience=audience,
+    def result(
+        self, release: PlannedRelease, values: NDArray[np.float64], statistics: NoisyCounts | None = None
+    ) -> PrivateValues:
+        """The values, under the guarantee of the release that they are from."""
+        inputs = self.game.inputs
+        return PrivateValues(
+            values=values,
+            ids=inputs.ids,
+            method=release.method,
+            guarantee=self.promise.kept(release),
+            statistics=statistics,
+            parameters=release.parameters,
+            labels=inputs.labels,
+            notes=tuple(self.notes),
+            costs=(release.cost,),
         )
-
-
-def ask_ledger(
-    ledger: Ledger | None, inputs: Inputs, request: str, cost: Cost, what: str, audience: Audience, notes: list[str]
-) -> "Paid":
-    """Pay for a release, or find out that it was made before. No noise has been drawn when this is called."""
-    if ledger is None:
-        return Paid(None, None, None)
-    dataset = fingerprint(as_array(inputs.points), inputs.labels, inputs.ids)
-    earlier = ledger.find(dataset, request)
-    if earlier is not None:
-        notes.append(f"served again from the ledger (release number {earlier.number}), at no cost")
-        return Paid(ledger, earlier.number, earlier)
-    return Paid(ledger, ledger.spend(dataset, request, [cost], what, audience), None)
-
-
-@dataclass(frozen=True)
-class Paid:
-    """A line of the ledger, or None without one; ``earlier`` is the release if it was made before."""
-
-    ledger: Ledger | None
-    number: int | None
-    earlier: LedgerLine | None
-
-    def complete(self, result: object, secret: str | None = None) -> None:
-        """Keep what was released, if there is a ledger and it was not made before."""
-        if self.ledger is not None and self.number is not None and self.earlier is None:
-            self.ledger.complete(self.number, json.dumps(result), secret)
-
-
-def check_ledger(ledger: object) -> None:
-    """A ledger, or none."""
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise UsageError(f"ledger must be a datassay.Ledger, got {type(ledger).__name__}")
-
-
-def check_public(inputs: Inputs, notes: list[str], shared: tuple[float, float] | None = None) -> NDArray[np.generic]:
-    """Refuse a validation set that is part of the private data; the classes that only the private data have."""
-    check_apart(inputs, notes, shared=shared)
-    unseen = np.bincount(inputs.codes_val, minlength=inputs.n_classes) == 0
-    return np.asarray(inputs.classes[unseen])
-
-
-def check_apart(
-    inputs: Inputs, notes: list[str], features_alone: bool = False, shared: tuple[float, float] | None = None
-) -> float:
-    """Refuse a validation set that is part of the private data; the share of validation records that are in both.
-
-    With ``features_alone``, where features are what is private, a record is the same whatever its label. ``shared`` is
-    what :func:`_shared_records` found, if it was asked before.
-    """
-    share, usual = shared or _shared_records(inputs, features_alone)
-    but = ", whatever their labels" if features_alone else ""
-    if share >= 0.5 and usual < 0.5:
-        most = "every validation record is" if share == 1 else f"{share:.1%} of the validation records are"
-        raise InputError(
-            f"{most} also in the training data{but}; the validation set is public and must be no part of the private "
-            "data"
-        )
-    if share > 0:
-        notes.append(
-            f"{share:.1%} of the validation records occur in the training data too{but}; the validation set is taken "
-            "to be public"
-        )
-    return share
 
 
 def _set_up(
-    X: object,
-    y: object,
-    X_val: object | None,
-    y_val: object | None,
+    X: Points | Neighbours,
+    y: Labels | None,
+    X_val: Points | None,
+    y_val: Labels | None,
+    promise: Promise,
     *,
-    metric: str,
-    weights: Weights,
-    n_classes: int | None = None,
     needs_classes: bool = True,
-    epsilon: float,
-    delta: float,
-    neighbours: Neighbours,
-    sampling: float,
-    ledger: Ledger | None,
-    ids: object | None,
-    run: Schedule,
+    **given: Any,
 ) -> _Setting:
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    _checks.choice("neighbours", neighbours, get_args(Neighbours))
-    sampling = _checks.number("sampling", sampling, above=0, at_most=1)
-    if (X.inputs.points_val if isinstance(X, Opened) else X_val) is None:
+    """The game that ``given`` describes (as ``make_game`` takes it), checked for what must be public."""
+    if (X.inputs.points_val if isinstance(X, Neighbours) else X_val) is None:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
-    if metric_of(X, metric) == "precomputed":
+    if metric_of(X, given["metric"]) == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
-    check_ledger(ledger)
-    game = make_game(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, n_jobs=run.n_jobs,
-        memory=run.memory, progress=run.progress, fitted_on="validation", in_memory=True,
-    )  # fmt: skip
+    game = make_game(X, y, X_val, y_val, fitted_on="validation", in_memory=True, **given)
     inputs = game.inputs
     notes = list(inputs.notes)
-    shared = game.near.once("shared records", lambda: _shared_records(inputs, features_alone=False))
+    shared = game.near.once("shared records", lambda: shared_records(inputs, features_alone=False))
     only_private = check_public(inputs, notes, shared)
+    n_classes = given.get("n_classes")
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
             "classes must be public too: give it (n_classes, --classes)"
         )
     n = game.space.n_train
-    if delta >= 1 / n:
-        notes.append(f"delta={delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright")
+    if promise.delta >= 1 / n:
+        notes.append(
+            f"delta={promise.delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright"
+        )
     classes = game.n_classes if n_classes is not None else inputs.n_classes - len(only_private)
-    return _Setting(game, classes, epsilon, delta, neighbours, sampling, ledger, notes)
+    return _Setting(game, classes, promise, notes)
 
 
+@renamed(neighbours="relation")
+@documented(tknn_shapley)
 def private_tknn_shapley(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     tau: float = -0.5,
-    metric: str = COSINE,
+    metric: Metric = COSINE,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
     delta: float = 1e-5,
-    neighbours: Neighbours = "add-remove",
+    relation: Relation = "add-remove",
     sampling: float = 1.0,
     release: ReleaseKind = "histogram",
     geometry: bool = False,
     ledger: Ledger | None = None,
     n_classes: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> PrivateValues:
     """Differentially private threshold-neighbour Shapley values, one for each owner.
 
@@ -247,12 +150,21 @@ def private_tknn_shapley(
 
     Parameters
     ----------
-    X, y, X_val, y_val, tau, metric, weights, ids, n_jobs, memory, progress
-        As in :func:`datassay.tknn_shapley`. The validation set, ``tau`` and the weights are public, and the
-        validation set must be no part of the training data. Tables are encoded by the validation table alone;
+    X, y
+        Private features and labels: arrays, a data frame of numbers, or a :class:`Table` (then y may be left out); or
+        :class:`Neighbours` in the place of all data, metric and ids. Tables are encoded by the validation table alone;
         features given as numbers must not have been scaled by private statistics.
-    epsilon, delta, neighbours
-        What is promised: (ε, δ)-differential privacy under ``add-remove`` or ``replace`` of one record.
+    X_val, y_val
+        Validation features and labels. They are public, and must be no part of the training data.
+    tau
+        Distance within which a record is a neighbour; public, and not to be chosen by the private data.
+    metric
+        ``"euclidean"``, ``"cosine"`` (minus the similarity) or ``"manhattan"``.
+    epsilon, delta
+        What is promised: (ε, δ)-differential privacy.
+    relation
+        What one record may do: be added or removed (``add-remove``), or be replaced (``replace``). Its earlier name,
+        ``neighbours=``, is taken as well.
     sampling
         Chance with which a record takes part in each validation point's counts (fresh Poisson samples): less noise
         for the same promise, at the price of counting fewer.
@@ -265,6 +177,11 @@ def private_tknn_shapley(
         Asked before any noise is drawn. A release made before is served again from it, at no cost.
     n_classes
         Number of classes; those of the validation set if left out.
+
+    Returns
+    -------
+    PrivateValues
+        A value for each owner, the noisy counts (which may be published) and the guarantee.
 
     References
     ----------
@@ -290,30 +207,27 @@ def private_tknn_shapley(
         raise UsageError(f"tau={tau:g} is below 0, and no distance is")
     _checks.choice("release", release, tuple(COUNTS))
     _checks.boolean("geometry", geometry)
-    setting = _set_up(
-        X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
-    )  # fmt: skip
-    game, inputs = setting.game, setting.game.inputs
-    m = game.space.n_validation
-    if release == "paper" and (neighbours != "add-remove" or geometry):
+    promise = Promise(epsilon, delta, relation, sampling, ledger)
+    setting = _set_up(X, y, X_val, y_val, promise, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    if release == "paper" and (relation != "add-remove" or geometry):
         raise UsageError(
-            'release="paper" counts all records at every validation point and is published for add-remove neighbours; '
-            "use the histogram for replaced records and for geometry"
+            'release="paper" counts all records at every validation point and is published for add-remove; use the '
+            "histogram for replaced records and for geometry"
         )
+    game, notes, m = setting.game, setting.notes, setting.game.space.n_validation
     reached = _near_validation_points(setting.points, tau, by, game.run) if geometry else m
-    cost = _threshold_cost(release, setting, max(1, reached))
     if geometry and reached == m:
-        setting.notes.append("geometry changes nothing here: a record can be near all validation points")
-    told: dict[str, Parameter] = {
-        "tau": tau, "metric": by, "epsilon": setting.epsilon, "delta": setting.delta, "neighbours": neighbours,
-        "sampling": setting.sampling, "release": release, "geometry": geometry, "sigma": cost.scale,
-        "n_validation": m, "n_classes": setting.n_classes,
-    }  # fmt: skip
+        notes.append("geometry changes nothing here: a record can be near all validation points")
+    cost = _threshold_cost(release, promise, max(1, reached))
     what = f"{COUNTED[release]} of {m} validation points, {cost.noise} noise of scale {cost.scale:.4g} on each count"
     if reached < m:
         what += f"; a record can be near at most {reached} of the points"
-    paid = setting.ask("private_tknn_shapley", told, cost, what, "owner")
+    settings = {
+        "tau": tau, "metric": by, **promise.settings, "release": release, "geometry": geometry, "sigma": cost.scale,
+        "n_validation": m, "n_classes": setting.n_classes,
+    }  # fmt: skip
+    planned = PlannedRelease("private_tknn_shapley", settings, what, cost, "owner")
+    paid = setting.pay(planned)
     columns = len(COUNTS[release])
     if paid.earlier is None:
         key = samples.new_key()
@@ -323,59 +237,40 @@ def private_tknn_shapley(
         assert paid.earlier.result is not None
         counts = np.array(json.loads(paid.earlier.result), np.int64)
         key, noise = bytes.fromhex(paid.earlier.secret or ""), None
-    values = _evaluate(game, setting.n_classes, tau, setting.sampling, key, noise, counts)
-    paid.complete(counts.tolist(), secret=key.hex() if setting.sampling < 1 else None)
+    values = _evaluate(game, setting.n_classes, tau, promise.sampling, key, noise, counts)
+    paid.complete(counts.tolist(), secret=key.hex() if promise.sampling < 1 else None)
     typical = max(0.0, float(np.median(counts.sum(axis=1) if release == "histogram" else counts[:, 1])))
     if cost.scale > typical / 2:
-        setting.notes.append(
+        notes.append(
             f"the noise (deviation {cost.scale:.3g}) is large against the neighbours of a validation point (about "
             f"{typical:.3g}): expect rough values. Fewer validation points, sampling, geometry or a larger ε help"
         )
     statistics = NoisyCounts(
-        counts,
-        setting.points,
-        inputs.labels_val,
-        game.weights,
-        tau,
-        by,
-        setting.n_classes,
-        COUNTS[release],
-        inputs.encoder,
+        counts=counts,
+        points=setting.points,
+        labels=game.inputs.labels_val,
+        weights=game.weights,
+        tau=tau,
+        metric=by,
+        n_classes=setting.n_classes,
+        columns=COUNTS[release],
+        encoder=game.inputs.encoder,
     )
-    return PrivateValues(
-        values,
-        inputs.ids,
-        "private_tknn_shapley",
-        setting.promise(cost, what, "owner"),
-        statistics,
-        told,
-        inputs.labels,
-        tuple(setting.notes),
-        (cost,),
-    )
+    return setting.result(planned, values, statistics)
 
 
-def _threshold_cost(release: ReleaseKind, setting: _Setting, points: int) -> Cost:
+def _threshold_cost(release: ReleaseKind, promise: Promise, points: int) -> Cost:
     """Noise that keeps the promise when one record can be near ``points`` validation points.
 
     Added or removed, a record moves one of the two counts of each of them by one (all three of the paper's: a distance
     of √3). Replaced, it may leave one count and enter the other. Replaced in a sample, the accountant knows Gaussian
     noise only; it is rounded afterwards, which costs nothing.
     """
-    noise: Noise = "gaussian"
-    sensitivity = math.sqrt(3) if release == "paper" else 1.0
-    if release == "histogram" and (setting.neighbours == "add-remove" or setting.sampling == 1):
-        noise = "discrete gaussian"
-        points *= 2 if setting.neighbours == "replace" else 1
-    return calibrate(
-        noise,
-        setting.epsilon,
-        setting.delta,
-        sensitivity=sensitivity,
-        count=points,
-        sampling=setting.sampling,
-        neighbours=setting.neighbours,
-    )
+    if release == "paper":
+        return promise.least("gaussian", math.sqrt(3), points)
+    if promise.relation == "replace" and promise.sampling < 1:
+        return promise.least("gaussian", 1.0, points)
+    return promise.least("discrete gaussian", 1.0, points * (2 if promise.relation == "replace" else 1))
 
 
 def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metric: str, run: Schedule) -> int:
@@ -398,7 +293,7 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
 
 
 def _here(run: Schedule, progress: Progress) -> Schedule:
-    """The same run, by threads of this process: noise and the coins of samples are secret, and stay in it."""
+    """The same schedule with threads of this process: noise and the coins of samples are secret, and stay in it."""
     return Schedule(run.n_jobs, run.memory, progress, here=True)
 
 
@@ -442,24 +337,24 @@ def _released(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     return counts if columns == 3 else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
 
 
+@renamed(neighbours="relation")
+@documented(private_tknn_shapley, knn_shapley)
 def private_knn_shapley(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points | Neighbours,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     k: int = 5,
-    metric: str = EUCLIDEAN,
+    metric: Metric = EUCLIDEAN,
     weights: Weights = None,
     *,
     epsilon: float = 1.0,
     delta: float = 1e-5,
-    neighbours: Neighbours = "add-remove",
+    relation: Relation = "add-remove",
     sampling: float = 1.0,
     ledger: Ledger | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> PrivateValues:
     """Differentially private k-NN Shapley values: the baseline that :func:`private_tknn_shapley` improves on.
 
@@ -468,9 +363,16 @@ def private_knn_shapley(
     share theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect
     little.
 
-    With ``sampling`` below 1 every value is computed among a fresh Poisson sample of the others for each validation
-    point, which needs less noise and takes time in proportion to N². Other parameters as in :func:`knn_shapley` and
-    :func:`private_tknn_shapley`.
+    Parameters
+    ----------
+    sampling
+        Chance with which the others take part: below 1 every value is computed among a fresh Poisson sample of them for
+        each validation point, which needs less noise and takes time in proportion to N².
+
+    Returns
+    -------
+    PrivateValues
+        A value for each owner, and the guarantee for an owner who sees no other.
 
     References
     ----------
@@ -486,29 +388,24 @@ def private_knn_shapley(
     'owner, no collusion'
     """
     k = _checks.integer("k", k, at_least=1)
-    setting = _set_up(
-        X, y, X_val, y_val, metric=metric, weights=weights, needs_classes=False, epsilon=epsilon, delta=delta,
-        neighbours=neighbours, sampling=sampling, ledger=ledger, ids=ids, run=Schedule(n_jobs, memory, progress),
-    )  # fmt: skip
+    promise = Promise(epsilon, delta, relation, sampling, ledger)
+    setting = _set_up(X, y, X_val, y_val, promise, needs_classes=False, metric=metric, weights=weights, ids=ids, **run)
     game, m = setting.game, setting.game.space.n_validation
-    sampled = setting.sampling < 1
+    sampled = promise.sampling < 1
     # Without samples, noise on the mean (which moves by no more than each value) is the composition over validation
     # points; with them, each point's sample is fresh, and what is released is the mean of m noisy values.
-    cost = calibrate(
-        "gaussian", setting.epsilon, setting.delta, sensitivity=1 / (k * (k + 1)), count=m if sampled else 1,
-        sampling=setting.sampling, neighbours=neighbours,
-    )  # fmt: skip
+    cost = promise.least("gaussian", 1 / (k * (k + 1)), m if sampled else 1)
     share = float(np.sqrt((game.weights**2).sum()) / game.weights.sum()) if sampled else 1.0
     scale = cost.scale * share
-    told: dict[str, Parameter] = {
-        "k": k, "utility": "fraction", "metric": setting.game.near.metric, "epsilon": setting.epsilon,
-        "delta": setting.delta, "neighbours": neighbours, "sampling": setting.sampling, "sigma": scale,
+    settings = {
+        "k": k, "utility": "fraction", "metric": game.near.metric, **promise.settings, "sigma": scale,
         "n_validation": m,
     }  # fmt: skip
     what = f"one k-NN Shapley value an owner, Gaussian noise of deviation {scale:.4g} on each"
-    paid = setting.ask("private_knn_shapley", told, cost, what, "owner, no collusion")
+    planned = PlannedRelease("private_knn_shapley", settings, what, cost, "owner, no collusion")
+    paid = setting.pay(planned)
     if paid.earlier is None:
-        total = _sampled_shapley(game, k, setting.sampling) if sampled else shapley_total(game, k)
+        total = _sampled_shapley(game, k, promise.sampling) if sampled else shapley_total(game, k)
         values = np.asarray(add_noise(game.mean(total), "gaussian", scale), np.float64)
         paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
     else:
@@ -517,19 +414,9 @@ def private_knn_shapley(
     together = replace(cost, count=10 * cost.count)
     setting.notes.append(
         f"noise is independent from owner to owner: ten owners who share their values face "
-        f"ε = {total_epsilon([together], setting.delta):.3g} instead of {total_epsilon([cost], setting.delta):.3g}"
+        f"ε = {total_epsilon([together], promise.delta):.3g} instead of {total_epsilon([cost], promise.delta):.3g}"
     )
-    return PrivateValues(
-        values,
-        game.inputs.ids,
-        "private_knn_shapley",
-        setting.promise(cost, what, "owner, no collusion"),
-        None,
-        told,
-        game.inputs.labels,
-        tuple(setting.notes),
-        (cost,),
-    )
+    return setting.result(planned, values)
 
 
 def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
@@ -541,45 +428,16 @@ def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
     def add(block: Ranked, total: NDArray[np.float64]) -> None:
         from datassay.privacy import kernels
 
+        codes, codes_val = game.inputs.codes, game.inputs.codes_val
         for at, row in enumerate(range(block.rows.start, block.rows.stop)):
+            point = (codes, codes_val[row], game.weights[row], k, log_skip)
             for start in range(0, n, chunk):
                 stop = min(n, start + chunk)
                 wanted = int((stop - start) * (n * chance + 1) * 1.2) + 64
                 used = -1
                 while used < 0:
-                    used = kernels.add_sampled_shapley(
-                        block.order[at], start, stop, game.inputs.codes, game.inputs.codes_val[row], game.weights[row],
-                        k, log_skip, samples.words(key, (row, start), wanted), total,
-                    )  # fmt: skip
+                    coins = samples.words(key, (row, start), wanted)
+                    used = kernels.add_sampled_shapley(block.order[at], start, stop, *point, coins, total)
                     wanted *= 2
 
     return game.near.accumulate(FullRanking(), add, _here(game.run, game.run.progress))
-
-
-def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """A 64-bit hash of every row and its label; equal rows have equal hashes."""
-    odd = np.random.default_rng(0x5EED).integers(0, 2**63, points.shape[1] + 1, dtype=np.uint64) * 2 + 1
-    total = codes.astype(np.uint64) * odd[-1]
-    for column, factor in zip(points.T, odd[:-1], strict=True):
-        words = (column.astype(np.float64) + 0.0).view(np.uint64)  # −0 becomes 0
-        total += (words ^ (words >> np.uint64(29))) * factor
-    return np.asarray(total)
-
-
-def _shared_records(inputs: Inputs, features_alone: bool) -> tuple[float, float]:
-    """The share of distinct validation records that are training records too, and of training records with a twin.
-
-    Validation records are published: a validation set taken out of the training data would give it away. Where records
-    have few values, they coincide by chance, training records among themselves as well.
-    """
-    points, points_val = as_array(inputs.points), as_array(inputs.points_val)
-    codes, codes_val = (np.zeros_like(some) if features_alone else some for some in (inputs.codes, inputs.codes_val))
-    known = np.unique(points_val[:, 0])  # few records agree in one column: the rest need no second look
-    at = np.minimum(np.searchsorted(known, points[:, 0]), len(known) - 1)
-    alike = np.flatnonzero(known[at] == points[:, 0])
-    validation = np.unique(_row_hashes(points_val, codes_val))
-    shared = float(np.isin(validation, _row_hashes(points[alike], codes[alike])).mean())
-    if shared == 0:
-        return 0.0, 0.0
-    count = np.unique(_row_hashes(points, codes), return_counts=True)[1]
-    return shared, float(count[count > 1].sum() / count.sum())

@@ -1,6 +1,6 @@
-"""Who takes part: Poisson samples that nobody can predict, and that their secret key can draw again.
+"""Poisson samples that cannot be predicted, and that their secret key can draw again.
 
-Amplification by sampling holds only as long as nobody knows the sample. So the coins come from a cryptographic
+Amplification by sampling holds only as long as the sample is secret. So the coins come from a cryptographic
 expansion (SHAKE-256) of a secret key of the operating system, not from a statistical generator; the same key and
 place give the same sample on any machine and any version of any library, which serving a release again needs.
 """

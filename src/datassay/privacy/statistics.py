@@ -1,17 +1,18 @@
-"""What a private release publishes, and how any record is valued from it, old or new, for ever."""
+"""Noisy counts that a private release publishes, and values of any record from them, old or new, for ever."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._choices import ReleaseKind
 from datassay._errors import InputError
-from datassay.data import Encoder, as_labels
-from datassay.neighbors import NeighbourGraph, Schedule, Within, WithinThreshold, accumulate, make_space
+from datassay._run import Schedule
+from datassay.data import Encoder, Labels, as_labels
+from datassay.neighbors import NeighbourGraph, Within, WithinThreshold, accumulate, make_space
 from datassay.results import Columns, Fact, Result, as_facts
 
 COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
@@ -26,7 +27,7 @@ COUNTED: Mapping[ReleaseKind, str] = {
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts(Result):
-    """What was released: for each (public) validation point, noisy numbers of matching and other neighbours.
+    """Released for each (public) validation point: noisy numbers of matching and other neighbours.
 
     They are public, and enough to value any record.
 
@@ -69,7 +70,7 @@ class NoisyCounts(Result):
         totals = {f"total.{name}": self.counts[:, j].sum() for j, name in enumerate(self.columns)}
         return as_facts({"points": len(self.counts), "classes": self.n_classes, "tau": self.tau, **totals})
 
-    def value(self, x: object, y: object) -> float:
+    def value(self, x: ArrayLike | Mapping[str, ArrayLike | None], y: ArrayLike) -> float:
         """Value of a record that is not among those counted, from the released numbers alone.
 
         ``x`` are its features; or, if the release was made from a table, a mapping from column to value (or a row of a
@@ -83,9 +84,9 @@ class NoisyCounts(Result):
             x = self.encoder.transform_record(x)[0]
         elif self.encoder is not None and np.asarray(x).size != self.points.shape[1]:
             raise InputError("this release was made from a table: give the record as a mapping from column to value")
-        return float(self.values(np.asarray(x)[None, :], [y])[0])
+        return float(self.values(np.asarray(x)[None, :], [y])[0])  # type: ignore[arg-type]  # a list of one label
 
-    def values(self, X: object, y: object) -> NDArray[np.float64]:
+    def values(self, X: ArrayLike, y: Labels) -> NDArray[np.float64]:
         """Values of records that are not among those counted, each as if it joined alone."""
         from datassay.privacy import kernels
 
@@ -141,7 +142,7 @@ class NoisyCounts(Result):
 def worths(
     counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each validation point says of a neighbour, weighted, from released counts alone (Mathematics §3, §5).
+    """The worth of a neighbour to each validation point, weighted, from released counts alone (Mathematics §3, §5).
 
     First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
     (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.

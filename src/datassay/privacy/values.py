@@ -1,4 +1,4 @@
-"""Values that may be told, each to its owner, and the guarantee under which they may."""
+"""Private values, each for the owner of its record, and the guarantee under which they may be handed out."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PrivateValues(PerRecord):
-    """Values that may be told, each to the owner of its record, and the guarantee under which they may.
+    """Private values, each for the owner of its record, and the guarantee under which they may be handed out.
 
     Not a kind of :class:`datassay.Values`: code that expects the one cannot be handed the other by accident.
 
@@ -36,7 +36,7 @@ class PrivateValues(PerRecord):
     ----------
     values, ids, labels
         One entry per record, for the operator's eyes: a value depends on its own record openly, so it is for that
-        record's owner and for nobody else.
+        record's owner alone.
     guarantee
         What is promised, and to whom.
     statistics
@@ -63,7 +63,7 @@ class PrivateValues(PerRecord):
     def __repr__(self) -> str:
         return f"PrivateValues({len(self)} records by {self.method}; {self.guarantee})"
 
-    def value_record(self, x: object, y: object) -> float:
+    def value_record(self, x: ArrayLike | Mapping[str, ArrayLike | None], y: ArrayLike) -> float:
         """Value of a new record, from the released statistics alone: it costs nothing, however often.
 
         ``x`` are its features, or a mapping from column to value if the values were made from a table.
@@ -76,7 +76,7 @@ class PrivateValues(PerRecord):
         return self.statistics.value(x, y)
 
     def epsilon_for(self, recipients: int, delta: float | None = None) -> float:
-        """ε when so many recipients put what they were told together.
+        """ε when so many recipients put their values together.
 
         Where the guarantee allows for collusion it is the guarantee's own, for any number. Where every recipient has
         noise of their own it composes: at ``delta``, by the accountant, or at the guarantee's δ if left out (recipients
@@ -98,16 +98,18 @@ class PrivateValues(PerRecord):
         guarantee; ``median_value``, and ``low_value`` and ``high_value`` with nine in ten between them.
         """
         low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
-        promise = ("epsilon", "delta", "neighbours", "sampling", "audience", "certified")
+        promise = self.guarantee
         return as_facts(
             {
-                "records": len(self), **{name: getattr(self.guarantee, name) for name in promise},
+                "records": len(self), "epsilon": promise.epsilon, "delta": promise.delta,
+                "neighbours": promise.relation, "sampling": promise.sampling, "audience": promise.audience,
+                "certified": promise.certified,
                 "median_value": middle, "low_value": low, "high_value": high,
             }
         )  # fmt: skip
 
     def summary(self) -> str:
-        """What was released, under which guarantee, and how the values are spread, in words."""
+        """The release in words: under which guarantee, and how the values are spread, in words."""
         low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
         given = {n: f"{v:.6g}" if isinstance(v, float) else v for n, v in self.parameters.items() if v is not None}
         settings = ", ".join(f"{name}={value}" for name, value in given.items())

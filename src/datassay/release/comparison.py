@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import Threads, documented
 from datassay._version import __version__
-from datassay._work import Bar, Progress
-from datassay.data import Table, as_table, missing_column
+from datassay._work import Bar
+from datassay.data import Table, TableLike, as_table, missing_column
 from datassay.identity import People, Risk, Scenarios, reidentification_risk
 from datassay.release import strategies as ways
 from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
@@ -124,23 +125,21 @@ class Comparison(Result):
         if not np.isfinite(first).any():
             raise InputError("the first strategy must keep people as they are: others are compared with it")
         low, high = np.nanquantile(first, [0.2, 0.8])
+
+        def correlation(one: Floats, other: Floats) -> float:
+            return float(spearmanr(one, other).statistic) if len(one) > 2 else float("nan")
+
         found = {}
-        for i, name in enumerate(self.ids.tolist()):
-            both = np.isfinite(self.worth[i]) & np.isfinite(first)
-            change = self.risks[i] - self.risks[0]
+        for worth, risk, name in zip(self.worth, self.risks, self.ids.tolist(), strict=True):
+            both = np.isfinite(worth) & np.isfinite(first)
+            change = risk - self.risks[0]
             found[name] = {
                 "people": float(both.sum()),
-                "rank correlation with the first": float(spearmanr(first[both], self.worth[i][both]).statistic)
-                if both.sum() > 2
-                else float("nan"),
-                "range of values": float(np.ptp(self.worth[i][both])) if both.any() else float("nan"),
+                "rank correlation with the first": correlation(first[both], worth[both]),
+                "range of values": float(np.ptp(worth[both])) if both.any() else float("nan"),
                 "change of risk, least valuable fifth": float(change[first <= low].mean()),
                 "change of risk, most valuable fifth": float(change[first >= high].mean()),
-                "rank correlation of value and risk": float(
-                    spearmanr(self.worth[i][both], self.risks[i][both]).statistic
-                )
-                if both.sum() > 2
-                else float("nan"),
+                "rank correlation of value and risk": correlation(worth[both], risk[both]),
             }
         return found
 
@@ -215,11 +214,21 @@ def make_release(
 ) -> Release:
     """The release that a strategy makes of a table.
 
-    Strategies by name: ``keep``; ``k=8`` (Mondrian on all attributes); ``remove=0.25`` (at random), ``shapley=0.25``
-    and ``waka=0.25`` (those of least value for predicting the validation data, the larger class counting ``balance``
-    times as much as the smaller); ``copula``, ``ctgan``, ``tvae``. Or a function of the table that returns a
-    :class:`datassay.Release`.
+    Parameters
+    ----------
+    strategy
+        By name: ``keep``; ``k=8`` (Mondrian on all attributes); ``remove=0.25`` (at random), ``shapley=0.25`` and
+        ``waka=0.25`` (those of least value for predicting the validation data); ``copula``, ``ctgan``, ``tvae``. Or a
+        function of the table that returns a :class:`datassay.Release`.
+    table, validation
+        What is released, and whom values are to predict (the others in the table, if left out).
+    k, balance
+        Of values: neighbours, and how much the larger class counts, the smaller being 1.
+    seed
+        Seed of draws.
 
+    Examples
+    --------
     >>> import datassay as da
     >>> da.release.make_release("k=4", da.census(100))
     Release(100 records, mondrian(k=4, strict=True))
@@ -256,13 +265,14 @@ def make_release(
     )
 
 
+@documented(reidentification_risk)
 def compare_releases(
-    table: object,
+    table: TableLike,
     label: str | None = None,
     strategies: Sequence[Strategy] | Mapping[str, Strategy] = ("keep", "k=2", "k=8", "k=32", "remove=0.25", "copula"),
     *,
-    test: object = None,
-    validation: object = None,
+    test: TableLike | None = None,
+    validation: TableLike | None = None,
     k: int = 5,
     balance: float = 1.0,
     people: People | None = 1000,
@@ -272,10 +282,9 @@ def compare_releases(
     scenarios: Scenarios = "uniform",
     permutations: int = 50,
     neighbours: int | None = None,
-    n_jobs: int | None = None,
-    progress: Progress = None,
+    **run: Unpack[Threads],
 ) -> Comparison:
-    """Strategies side by side: how much risk each leaves, and how much utility.
+    """Strategies of release side by side: how much risk each leaves, and how much utility.
 
     Each strategy is applied to the table; the release is attacked (:func:`reidentification_risk`), compared with the
     original (fidelity), and used to train a k-NN that predicts people who are in neither (Matthews' correlation, F1,
@@ -294,15 +303,24 @@ def compare_releases(
         Neighbours of the classifier, and of the values; how much the larger class counts in these, the smaller being 1.
     people
         Whose risk: ids, how many drawn at random, or None for everyone.
-    columns
-        The attributes that attackers may know and learn; all, the label among them, if left out.
     individuals
         Also value every person in every release, for :meth:`Comparison.individuals`.
-    seed, n_jobs, progress
-        Seed of splits, draws and orders; threads; a bar.
-    scenarios, permutations, neighbours
-        Of the attack: see :func:`reidentification_risk`.
+    columns
+        The attributes that attackers may know and learn; all, the label among them, if left out.
+    seed
+        Seed of splits, draws and orders.
 
+    Returns
+    -------
+    Comparison
+        Risk, fidelity and utility by strategy; ``.pareto()``, ``.plot()``.
+
+    References
+    ----------
+    Mathematics §9.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> found = da.compare_releases(da.census(300), strategies=["keep", "k=8"], people=40, permutations=5)
     >>> found.of("k=8")["risk"] < found.of("keep")["risk"]
@@ -328,26 +346,18 @@ def compare_releases(
         raise UsageError("two strategies have the same name; give them names of their own: {'name': strategy}")
     if not named:
         raise UsageError("strategies names none")
+    attack: dict[str, Any] = {
+        "people": people, "columns": columns, "scenarios": scenarios, "permutations": permutations,
+        "neighbours": neighbours, "seed": seed, "n_jobs": run.get("n_jobs"),
+    }  # fmt: skip
     risks: list[Risk] = []
     uses: list[Utility] = []
     alike, worth, notes = [], [], []
-    with Bar(progress, len(named), "strategies") as report:
+    with Bar(run.get("progress"), len(named), "strategies") as report:
         for name, strategy in named.items():
             made = make_release(strategy, given, looked_at, k=k, balance=balance, seed=seed)
             notes += [f"{name}: {note}" for note in made.notes]
-            risks.append(
-                reidentification_risk(
-                    given,
-                    made,
-                    people=people,
-                    columns=columns,
-                    scenarios=scenarios,
-                    permutations=permutations,
-                    neighbours=neighbours,
-                    seed=seed,
-                    n_jobs=n_jobs,
-                )
-            )
+            risks.append(reidentification_risk(given, made, **attack))
             uses.append(predictive_utility(made, held_out, k))
             alike.append(fidelity(given, made))
             if individuals:
@@ -379,7 +389,7 @@ def compare_releases(
     )
 
 
-def _labelled(table: object, label: str) -> Table:
+def _labelled(table: TableLike, label: str) -> Table:
     given = as_table(table, text="categorical")
     if label not in given.columns:
         raise InputError(f"label: {missing_column(label, given.columns)}")

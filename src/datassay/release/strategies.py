@@ -1,6 +1,6 @@
 """Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (Mathematics §9).
 
-A release is a table with the columns of the original, so that whatever used the one can use the other.
+A release is a table with the columns of the original, so that programs for the one can use the other.
 """
 
 import os
@@ -16,7 +16,7 @@ from datassay import _checks
 from datassay._errors import InputError, MissingDependencyError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
-from datassay.data import Column, Table, as_table, missing_column, read_table
+from datassay.data import Column, Table, TableLike, as_table, missing_column, read_table
 from datassay.results import Columns, Fact, Framed, Parameter, Values, as_facts, save_columns
 
 Floats = NDArray[np.float64]
@@ -78,19 +78,26 @@ class Release(Framed):
         """
         if ids:
             return self.table.save(path)
-        told = {name: c for name, c in self.table.columns.items() if name not in self.table.carried}
-        order = np.lexsort([c.data for c in reversed(told.values())])
-        columns = {name: c.take(order).written() for name, c in told.items()}
+        shown = {name: c for name, c in self.table.columns.items() if name not in self.table.carried}
+        order = np.lexsort([c.data for c in reversed(shown.values())])
+        columns = {name: c.take(order).written() for name, c in shown.items()}
         return save_columns(path, {"kind": "table", "name": self.table.name}, columns)
 
 
-def _taken(table: object) -> Table:
+def _taken(table: TableLike) -> Table:
     return as_table(table, text="categorical")
 
 
-def keep(table: object) -> Release:
-    """Release the table as it is: what every other strategy is to be compared with.
+def keep(table: TableLike) -> Release:
+    """The table as it is: what every other strategy is to be compared with.
 
+    Parameters
+    ----------
+    table
+        What is released.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> len(da.release.keep(da.census(100)))
     100
@@ -98,8 +105,8 @@ def keep(table: object) -> Release:
     return Release(_taken(table), "keep")
 
 
-def remove(table: object, share: float, *, values: Values | None = None, seed: int = 0) -> Release:
-    """Release the table without a share of the people: drawn at random, or those of least value.
+def remove(table: TableLike, share: float, *, values: Values | None = None, seed: int = 0) -> Release:
+    """The table without a share of the people: drawn at random, or those of least value.
 
     Parameters
     ----------
@@ -111,6 +118,8 @@ def remove(table: object, share: float, *, values: Values | None = None, seed: i
     seed
         Seed of the draw.
 
+    Examples
+    --------
     >>> import datassay as da
     >>> people = da.census(100)
     >>> len(da.release.remove(people, 0.25)), len(da.release.remove(people, 0.25, values=da.knn_shapley(people)))
@@ -158,7 +167,7 @@ def _ranks(column: Column) -> tuple[NDArray[np.int64], int, Floats, bool]:
 
 
 def mondrian(
-    table: object,
+    table: TableLike,
     k: int,
     *,
     columns: Sequence[str] | None = None,
@@ -167,7 +176,7 @@ def mondrian(
     l: int | None = None,  # noqa: E741
     t: float | None = None,
 ) -> Release:
-    """Release the table k-anonymously: people in groups of at least k that are alike, the format preserved.
+    """The table made k-anonymous: people in groups of at least k that are alike, the format preserved.
 
     Groups are cut in two along the attribute in which they differ most, as nearly in half as can be, as long as both
     halves have k people (Mondrian; LeFevre, DeWitt & Ramakrishnan 2006). Each attribute of a group then becomes a
@@ -189,6 +198,8 @@ def mondrian(
         distance: ordered for numbers, 0/1 for categories). That column is left as it is; a missing value of it does not
         count for l, and for t is one more value, above all numbers.
 
+    Examples
+    --------
     >>> import datassay as da
     >>> released = da.release.mondrian(da.census(200), k=5)
     >>> da.group_sizes(released.table, released.table.features).smallest >= 5
@@ -280,9 +291,9 @@ class Synthesizer(Protocol):
 
 
 def synthesize(
-    table: object, method: str | Synthesizer = "copula", *, n: int | None = None, epochs: int = 300, seed: int = 0
+    table: TableLike, method: str | Synthesizer = "copula", *, n: int | None = None, epochs: int = 300, seed: int = 0
 ) -> Release:
-    """Release made-up people who are like the real ones: no record is anybody's own.
+    """Synthetic people who are like the real ones: no record is anybody's own.
 
     Parameters
     ----------
@@ -297,12 +308,14 @@ def synthesize(
     epochs
         Of training, for the deep models.
     seed
-        Seed of the copula, and of the deep models as far as they heed it.
+        Seed of the copula, and of the deep models as far as they use it.
 
     Notes
     -----
     Synthetic is not anonymous: measure it with :func:`datassay.reidentification_risk`.
 
+    Examples
+    --------
     >>> import datassay as da
     >>> made = da.release.synthesize(da.census(200), n=50)
     >>> len(made), made.synthetic
@@ -357,24 +370,24 @@ def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator
     correlation = np.eye(size)
     if len(table) > 2 and size > 1:
         masked: Any = np.ma  # typed by some versions of NumPy and not by others
-        told = masked.corrcoef(masked.masked_invalid(np.array(scores))).filled(0.0)
-        correlation = np.where(np.isfinite(told), told, 0.0)
+        correlation = masked.corrcoef(masked.masked_invalid(np.array(scores))).filled(0.0)
+        correlation = np.where(np.isfinite(correlation), correlation, 0.0)
         np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     length = np.sqrt((root**2).sum(axis=1, keepdims=True))
     root /= np.where(length > 0, length, 1.0)
     fresh = iter(ndtr(root @ rng.standard_normal((size, n))))
-    told_back = iter(backwards)
+    ways_back = iter(backwards)
     made: dict[str, Column] = {}
     for name in names:
         column = table.columns[name]
-        data = next(told_back)(next(fresh))
+        data = next(ways_back)(next(fresh))
         if column.kind == "categorical":
             assert column.categories is not None
             data = np.where(data == len(column.categories), -1, data).astype(column.data.dtype)
         elif column.missing.any():
-            gone = next(told_back)(next(fresh)).astype(bool)
+            gone = next(ways_back)(next(fresh)).astype(bool)
             data = np.where(gone, np.nan, data.astype(np.float64))
         made[name] = replace(column, data=data)
     return made

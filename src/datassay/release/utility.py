@@ -1,4 +1,4 @@
-"""What a release is good for: is it like the original, and can one learn from it? (Mathematics §9)"""
+"""The utility of a release: is it like the original, and can one learn from it? (Mathematics §9)"""
 
 import warnings
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.data import Table, as_table, fit_encoder
+from datassay.data import Table, TableLike, as_table, fit_encoder
 from datassay.release.strategies import Release
 
 
@@ -22,19 +22,26 @@ class Utility:
     loss: float
 
 
-def _tables(original: object, released: object) -> tuple[Table, Table]:
+def _tables(original: TableLike, released: Release | TableLike) -> tuple[Table, Table]:
     here = as_table(original, text="categorical")
     there = released.table if isinstance(released, Release) else as_table(released, text="categorical", like=here)
     return here, there
 
 
-def fidelity(original: object, released: object) -> float:
+def fidelity(original: TableLike, released: Release | TableLike) -> float:
     """How like the original a release is: 1 if each attribute has the same distribution, 0 if it is as good as random.
 
     (W_rand − W)/W_rand, where W is the mean over attributes of the Wasserstein distance of the released values from the
     original ones: of numbers scaled to 0 … 1, of categories 0/1, so that it is half the sum of the differences of their
     shares (a missing value is one more of them). W_rand is that of uniform draws from each attribute's domain.
 
+    Parameters
+    ----------
+    original, released
+        The table, and what is released of it.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> people = da.census(300)
     >>> da.release.fidelity(people, people)
@@ -92,12 +99,21 @@ def _label_names(table: Table) -> NDArray[np.str_]:
     return np.array([f"{float(v):g}" for v in labels]) if labels.dtype.kind in "iuf" else labels.astype(np.str_)
 
 
-def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
+def predictive_utility(released: Release | TableLike, test: TableLike, k: int = 5) -> Utility:
     """How well a k-NN classifier trained on a release predicts the label of people it has never seen.
 
     Matthews' correlation, F1 of the rarer class, accuracy, and loss (1 − confidence in the right label). Columns are
     encoded as the release says, and distances are Euclidean.
 
+    Parameters
+    ----------
+    released, test
+        What the classifier learns from, and people whose label it predicts.
+    k
+        Number of neighbours.
+
+    Examples
+    --------
     >>> import datassay as da
     >>> train, test = da.census(600).split(0.5)
     >>> 0 < da.release.predictive_utility(train, test).mcc < 1
@@ -119,7 +135,7 @@ def predictive_utility(released: object, test: object, k: int = 5) -> Utility:
     lost = [name for name in train.features if train.columns[name].missing.all()]
     train = train.set_aside(lost if len(lost) < len(train.features) else [])
     encoder = fit_encoder(train)
-    with warnings.catch_warnings():  # many classes are told by the numbers below, and not beside them
+    with warnings.catch_warnings():  # the numbers below show that there are many classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         model = KNeighborsClassifier(k, n_jobs=-1).fit(encoder.transform(train)[0], labels)
     held_out = held_out.set_aside([name for name in held_out.features if name not in train.features])

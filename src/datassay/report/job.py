@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay._work import Progress
+from datassay.attacks import Attack, membership_attack
 from datassay.data import Table
 from datassay.identity import measured_bins
 from datassay.neighbors import Neighbours
 from datassay.report.content import Grid, Kind
 from datassay.results import Values
-from datassay.value import balance_weights, knn_shapley, rank_chances
+from datassay.value import balance_weights, knn_shapley, rank_chances, self_waka
 
 # Seconds a pair of records and a feature take in a neighbour pass, and a person, record, attribute and order in the
 # search for people, measured on one machine: they steer the size of samples and the progress bar, and no number.
@@ -134,6 +135,21 @@ class Job:
         """The records of the sample as each other's neighbours: values, votes, exposure and attack look at the same."""
         exposed = len(rank_chances(self.k, len(self.sample), None)[0]) if "leaks" in self.wanted else 0
         return Neighbours(self.sample).keep(max(2 * self.k, exposed), self.memory)
+
+    @property
+    def attacked_k(self) -> int:
+        """Neighbours of the model that is attacked: of half of the records."""
+        return min(self.k, max(1, len(self.sample) // 2))
+
+    @cached_property
+    def exposed(self) -> tuple[Values, Attack]:
+        """How exposed records are, and an attack on them; afterwards nobody looks at these neighbours again."""
+        k = self.attacked_k
+        exposure = self_waka(self.near, k=k, **self.run)
+        games = 16 if self.quick else 48
+        attack = membership_attack(self.near, method="t-waka", k=k, games=games, seed=self.seed, **self.run)
+        del self.near
+        return exposure, attack
 
     def check_classes(self) -> None:
         """Refuse labels that are all the same, here and among the records to value by."""

@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.attacks import QUADRANTS, Attack, Exposure, membership_attack, value_and_exposure
+from datassay.attacks import QUADRANTS, Attack, Exposure, value_and_exposure
 from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
-from datassay.value import self_waka
 
 ATTACK, JOINED = "membership-attack", "value-and-exposure"
 FEW = 200  # records: with fewer, what holds of these may not hold of others
@@ -18,13 +17,8 @@ DRAWN = 1500  # points in a figure; a page has to stay small
 def leaks(job: Job) -> Section:
     """The section about membership and exposure."""
     values = job.valued()
-    table, n = job.sample, len(job.sample)
-    k = min(job.k, max(1, n // 2))
-    exposure = self_waka(job.near, k=k, progress=job.stages.part("exposure", 0.8), **job.run)
-    attack = membership_attack(
-        job.near, method="t-waka", k=k, games=16 if job.quick else 48, seed=job.seed,
-        progress=job.stages.part("exposure", 0.2), **job.run,
-    )  # fmt: skip
+    table, n, k = job.sample, len(job.sample), job.attacked_k
+    exposure, attack = job.exposed
     joined = value_and_exposure(values, exposure)
     job.record("exposure", joined.exposure)
     job.record("quadrant", joined.quadrants)

@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+import datassay as da
 from datassay._errors import InputError
-from datassay.data import Table
-from datassay.evaluate import detect_errors
-from datassay.neighbors import Neighbours
-from datassay.privacy import Guarantee, private_tknn_shapley
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count
-from datassay.results import BLUE, ORANGE, SILVER, Values
-from datassay.value import tknn_shapley, tune_tau
+from datassay.results import BLUE, ORANGE, SILVER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,14 +41,14 @@ def told(job: Job) -> Section:
         private, public = job.sample, job.validation
     if len(public) > MOST_VALIDATION:
         public = public.select(np.sort(np.random.default_rng(job.seed).permutation(len(public))[:MOST_VALIDATION]))
-    tau = float(tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
+    tau = float(da.tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
     classes = len({str(one) for one in (*job.sample.labels.tolist(), *public.labels.tolist())})
-    openly = tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
+    openly = da.tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
     budgets = sorted({job.epsilon, *(one for one in TRIED if one > job.epsilon or not job.quick)})
     show = job.stages.part("private values")
     agree: dict[float, tuple[float, float, float]] = {}
     caught: dict[float, float] = {}
-    guarantee: Guarantee | None = None
+    guarantee: da.Guarantee | None = None
     remarks: list[str] = []
     truth = None
     if job.truth is not None:
@@ -60,18 +56,20 @@ def told(job: Job) -> Section:
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
     draws = DRAWS_QUICKLY if job.quick else DRAWS
-    near = Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
+    near = da.Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
     for at, epsilon in enumerate(budgets):
         agreed, detected = [], []
         for _ in range(draws):
-            values = private_tknn_shapley(near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run)
+            values = da.private_tknn_shapley(
+                near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
+            )
             if epsilon == job.epsilon:
                 guarantee = values.guarantee
                 remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
                 remarks = list(dict.fromkeys(remarks))
             agreed.append(_agreement(values.values, openly.values))
             if truth is not None:
-                detected.append(detect_errors(values.values, truth).auroc)
+                detected.append(da.detect_errors(values.values, truth).auroc)
         agree[epsilon] = (float(np.median(agreed)), min(agreed), max(agreed))
         if detected:
             caught[epsilon] = float(np.median(detected))
@@ -101,7 +99,7 @@ def told(job: Job) -> Section:
         ),
         advice=(_advice(job, here, enough, by_label),),
         cards=(
-            Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.neighbours}"),
+            Card("ε", Number(f"{job.epsilon:g}", PRIVATE), f"δ = {job.delta:.2g}, {guarantee.relation}"),
             Card("agreement with open values", Number(f"{here:.2f}", PRIVATE), f"rank correlation; {lowest:.2f} to "
             f"{best:.2f}"),
             Card("odds of being found out", Number(f"× {times:.3g}", PRIVATE), "at the most, up to δ"),
@@ -175,7 +173,7 @@ def _one_in(delta: float) -> str:
     return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
 
 
-def _label_alone(openly: Values, labels: NDArray[np.str_]) -> float:
+def _label_alone(openly: "da.Values", labels: NDArray[np.str_]) -> float:
     """How far the mean value of a record's label agrees with its own value."""
     codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
     return _agreement((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
@@ -188,7 +186,7 @@ def _agreement(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
 
 
-def _with_first(job: Job, private: Table, openly: Values) -> float | None:
+def _with_first(job: Job, private: "da.Table", openly: "da.Values") -> float | None:
     """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
     if job.values is None:
         return None

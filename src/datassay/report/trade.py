@@ -2,8 +2,8 @@
 
 import numpy as np
 
+import datassay as da
 from datassay._errors import InputError
-from datassay.market import search_prices
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, percent
@@ -17,7 +17,7 @@ def trade(job: Job) -> Section:
     values = job.valued()
     if not (values.values > 0).any():
         raise InputError("no record has a positive value: there is nothing to sell")
-    found = search_prices(values, share=SHARE, progress=job.stages.part("prices"))
+    found = da.search_prices(values, share=SHARE, progress=job.stages.part("prices"))
     best, fair = found.best, found.most_inclusive
     n = len(values)
     least, most = (percent(float(end)) for end in (np.min(found.inclusiveness), np.max(found.inclusiveness)))

@@ -16,7 +16,6 @@ from datassay._work import Bar
 from datassay.reproduce.engine import Cell, Redone, reproduction
 from datassay.reproduce.tknn import detection_problem
 from datassay.results import BLUE, GREEN, GREY, PURPLE, axes_on
-from datassay.value import CLIPPED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +126,7 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
         spread.append(values.values.std())
         scale.append(plan.scale.max())
         # As published: scikit-learn's logistic regression at C = 1, whose stability is taken for granted (c = 1).
-        by_theirs: dict[str, Any] = {"scoring": CLIPPED, "seed": split}
+        by_theirs: dict[str, Any] = {"scoring": "clipped_log_loss", "seed": split}
         ways = {
             "Monte Carlo": da.data_shapley(theirs, X, y, X_val, y_val, max_coalitions=20_000, **by_theirs).values,
             "layered": da.layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values,

@@ -8,7 +8,6 @@ import numpy as np
 
 import datassay as da
 from datassay._errors import MissingDependencyError
-from datassay.release import fidelity, make_release, predictive_utility
 from datassay.reproduce.engine import Cell, Redone, answered, reproduction
 
 
@@ -134,14 +133,14 @@ def _study(name: str) -> Redone:
     skipped = []
     for strategy, published in study.rows.items():
         try:
-            made = make_release(strategy, train, validation, k=study.k, balance=study.balance, seed=SEED)
+            made = da.release.make_release(strategy, train, validation, k=study.k, balance=study.balance, seed=SEED)
         except MissingDependencyError:
             skipped.append(strategy)
             continue
         risk = da.reidentification_risk(train, made, people=PEOPLE, scenarios="binomial", seed=SEED)
         removal = strategy.startswith(("remove", "shapley"))
-        mcc = _mean_mcc(name, strategy) if removal else predictive_utility(made, test, study.k).mcc
-        ours[strategy] = (*_scored(risk), fidelity(train, made), mcc)
+        mcc = _mean_mcc(name, strategy) if removal else da.release.predictive_utility(made, test, study.k).mcc
+        ours[strategy] = (*_scored(risk), da.release.fidelity(train, made), mcc)
         for place, column in enumerate(("linkability", "gain", "risk", "fidelity", "MCC")):
             judged = strategy == "keep" and name == "release-adult" and place < 3
             cells.append(
@@ -183,8 +182,8 @@ def _mean_mcc(name: str, strategy: str) -> float:
     study, found = STUDIES[name], []
     for seed in range(SPLITS):
         train, validation, test = release_tables(name, seed)
-        made = make_release(strategy, train, validation, k=study.k, balance=study.balance, seed=seed)
-        found.append(predictive_utility(made, test, study.k).mcc)
+        made = da.release.make_release(strategy, train, validation, k=study.k, balance=study.balance, seed=seed)
+        found.append(da.release.predictive_utility(made, test, study.k).mcc)
     return float(np.mean(found))
 
 

@@ -10,7 +10,7 @@ from typing_extensions import TypeAliasType
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._run import Run
+from datassay._run import Run, Schedule
 from datassay._tensors import without_tensors
 from datassay._work import workers
 from datassay.data import FittedOn, Inputs, as_labels
@@ -21,7 +21,6 @@ from datassay.neighbors import (
     NeighbourGraph,
     Neighbours,
     RecordSpace,
-    Schedule,
     View,
     neighbours_of,
 )

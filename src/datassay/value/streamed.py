@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._checkpoint import Kept
+from datassay._run import Schedule
 from datassay._work import Bar, chunks, in_order, thread_count
-from datassay.neighbors import RecordSpace, Schedule, group_size, mark_bytes, saving, visit_within
+from datassay.neighbors import RecordSpace, group_size, mark_bytes, saving, visit_within
 from datassay.value.game import Game
 
 AT_ONCE = 2**16

@@ -1,4 +1,4 @@
-"""What can be asked of a table's people while the table is at hand: groups, sets, interactions, changes."""
+"""Questions about a table's people while the table is at hand: groups, sets, interactions, changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ KEY: Final = "(key)"
 
 @dataclass(frozen=True, eq=False)
 class UniquenessQueries:
-    """What the people behind a :class:`.Uniqueness` can still be asked, while their table is at hand.
+    """Questions about the people behind a :class:`.Uniqueness`, while their table is at hand.
 
     ``result.queries`` has it. ``parameters`` and ``notes`` are the result's own, for those that are made here.
     """
@@ -54,7 +54,7 @@ class UniquenessQueries:
         return alike(self.counted, self.question.columns if columns is None else columns)
 
     def sets(self) -> AttributeSets:
-        """What every set of attributes tells: entropy, groups, the share of people who are unique, the smallest group.
+        """Every set of attributes with its entropy, groups, share of people who are unique, and smallest group.
 
         There are 2^d of them. ``sets().summary()`` names the sets of one, two, three, … attributes that make most
         people unique.
@@ -116,7 +116,7 @@ class UniquenessQueries:
         return self._table(changes, [*coarsen, *drop], key)
 
     def changes(self, drop: Sequence[str] = (), key: bool = False) -> AttributeTable:
-        """What the coarsening of this result has changed: means without it, with each part of it, and with all.
+        """Means without the coarsening of this result, with each part of it, and with all.
 
         Then what dropping attributes, and a key, would change beside it. (A measurement, which cannot be taken as it
         is, stays coarse in all rows.)

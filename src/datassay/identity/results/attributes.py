@@ -23,7 +23,7 @@ Shape = Literal["groups", "changes", "pairs"]
 
 @dataclass(frozen=True, eq=False)
 class AttributeMeans(Result):
-    """How much each attribute identifies people on average, in bits, beside its entropy.
+    """Mean bits by which each attribute identifies people, beside its entropy.
 
     Attributes
     ----------
@@ -74,13 +74,10 @@ class AttributeMeans(Result):
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``people``, ``attributes``, ``total_bits``; ``bits.NAME``, ``entropy.NAME`` of each."""
         names = self.ids.tolist()
-        return as_facts(
-            {
-                "people": counted(self.people), "attributes": len(names), "total_bits": self.total,
-                **{f"bits.{name}": bits for name, bits in zip(names, self.values, strict=True)},
-                **{f"entropy.{name}": bits for name, bits in zip(names, self.entropies, strict=True)},
-            }
-        )  # fmt: skip
+        whole = {"people": counted(self.people), "attributes": len(names), "total_bits": self.total}
+        bits = {f"bits.{name}": bits for name, bits in zip(names, self.values, strict=True)}
+        alone = {f"entropy.{name}": bits for name, bits in zip(names, self.entropies, strict=True)}
+        return as_facts({**whole, **bits, **alone})
 
     def in_order(self) -> list[str]:
         """A line for each attribute, in order of what they tell."""
@@ -246,7 +243,7 @@ class AttributeTable(Result):
 
 @dataclass(frozen=True, eq=False)
 class AttributeSets(Result):
-    """What every set of attributes tells of everyone: its entropy, its groups, who is unique in it.
+    """Every set of attributes with what it tells of everyone: its entropy, its groups, who is unique in it.
 
     Its frame has a row for each set: its name, entropy, groups, unique, smallest, and ``has_NAME`` for each attribute.
 

@@ -97,7 +97,7 @@ class Groups(Result):
         return as_facts({**whole, "share_unique": self.unique, **below})
 
     def summary(self, count: int = 5) -> str:
-        """How people hide among each other, in words."""
+        """How many people are unique or in small groups, in words."""
         parts = [f"{self.share_below(k):.1%} in groups of fewer than {k}" for k in SMALL]
         lines = [
             f"{head_count(self.sizes.sum())} people in {len(self):,} groups alike in {named(tuple(self.attributes))}.",

@@ -1,4 +1,4 @@
-"""Which records are meant by what a caller gives: a mask, positions, or one entry a record."""
+"""Records as a caller names them: by a mask, by positions, or by one entry a record."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ def _in_our_order(given: object, ids: NDArray[np.generic], what: str) -> NDArray
 def people_among(
     records: object, ids: NDArray[np.generic], cell: NDArray[np.int32], weights: Floats | None, cells: int
 ) -> Floats:
-    """How many people of each of so many cells are among these records (all if None): a mask, or positions."""
+    """The number of people of each of so many cells who are among these records (all if None): a mask, or positions."""
     if records is None:
         if weights is None:
             return np.bincount(cell, minlength=cells).astype(np.float64)

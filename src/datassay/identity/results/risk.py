@@ -88,7 +88,7 @@ class Risk(PerRecord):
         return float(math.sqrt((halves**2).sum()) / len(halves))
 
     def verdict(self) -> str:
-        """Whether the attack says anything: is it better than guessing, and than on people who are not there?"""
+        """A sentence on what the attack says: whether it beats guessing, and what it scores on people not there."""
         there = self.present
         if not there.any():
             return "nobody is in the release"
@@ -120,19 +120,16 @@ class Risk(PerRecord):
         mean score in each scenario.
         """
         inside = self.present if self.present.any() else np.ones(len(self), bool)
-        return as_facts(
-            {
-                "people": len(self), "present": self.present.sum(), "mean_risk": self.mean(),
-                "mean_risk_half": self.mean_half(), "highest_risk": self.values.max(),
-                "mean_risk_present": self.values[inside].mean(), "linkability": self.linkability[inside].mean(),
-                "gain": self.gain[inside].mean(), "guess_risk": self.guesses[inside].mean(),
-                "control_risk": self.control.mean() if len(self.control) else None,
-                **{f"risk.{name}": row[2] for name, row in zip(self.scenarios, self.scenario_means, strict=True)},
-            }
-        )  # fmt: skip
+        found: dict[str, object] = {"people": len(self), "present": self.present.sum(), "mean_risk": self.mean()}
+        found |= {"mean_risk_half": self.mean_half(), "highest_risk": self.values.max()}
+        found |= {"mean_risk_present": self.values[inside].mean(), "linkability": self.linkability[inside].mean()}
+        found |= {"gain": self.gain[inside].mean(), "guess_risk": self.guesses[inside].mean()}
+        found |= {"control_risk": self.control.mean() if len(self.control) else None}
+        found |= {f"risk.{name}": row[2] for name, row in zip(self.scenarios, self.scenario_means, strict=True)}
+        return as_facts(found)
 
     def summary(self, count: int = 5) -> str:
-        """Who is at risk, in words."""
+        """The risks, scenario by scenario, and the people most at risk, in words."""
         there = int(self.present.sum())
         half = self.mean_half()
         inside = self.present if there else np.ones(len(self), bool)
@@ -181,7 +178,7 @@ _ATTACKED = ("attacked_linkability", "attacked_gain", "attacked_risk")
 
 @dataclass(frozen=True, eq=False)
 class RiskShapley(Result):
-    """Which attributes give each person away; made by :func:`datassay.reidentification_shapley`.
+    """The attributes that give each person away; made by :func:`datassay.reidentification_shapley`.
 
     Its frame has a row for each person: id, present, and ``value_NAME`` for each attribute.
 
@@ -195,13 +192,7 @@ class RiskShapley(Result):
         Confidence limits where orders were sampled; None if values are exact.
     """
 
-    COLUMNS: ClassVar = {
-        "id": "ids",
-        "present": "present",
-        "value_*": "values",
-        "lower_*": "lower",
-        "upper_*": "upper",
-    }
+    COLUMNS: ClassVar = {"id": "ids", "present": "present", "value_*": "values", "lower_*": "lower", "upper_*": "upper"}
 
     values: Floats
     ids: NDArray[np.generic]
@@ -238,12 +229,8 @@ class RiskShapley(Result):
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``people``, ``shapley_total`` and ``shapley.ATTRIBUTE``, on average over everyone."""
         means = self.mean()
-        return as_facts(
-            {
-                "people": len(self), "shapley_total": sum(means.values()),
-                **{f"shapley.{name}": value for name, value in means.items()},
-            }
-        )  # fmt: skip
+        each = {f"shapley.{name}": value for name, value in means.items()}
+        return as_facts({"people": len(self), "shapley_total": sum(means.values()), **each})
 
     def summary(self) -> str:
         """The attributes in order of what they give away."""

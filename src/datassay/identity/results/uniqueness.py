@@ -101,7 +101,7 @@ class Uniqueness(Result):
 
     @property
     def queries(self) -> UniquenessQueries:
-        """What can be asked while the data is at hand: groups, sets, interactions, and what changes would bring."""
+        """Groups, sets, interactions and means after changes, while the data is at hand."""
         if self._queries is None:
             raise InputError(
                 "this needs the data, which a result read from a file does not hold: compute it anew, with "
@@ -113,7 +113,7 @@ class Uniqueness(Result):
         return people_among(records, self.ids, self.cell, self.weights, len(self.sizes))
 
     def mean(self, records: object = None) -> AttributeMeans:
-        """How much each attribute identifies people on average, everyone or ``records`` (a mask, or positions).
+        """Mean bits by which each attribute identifies people, everyone or ``records`` (a mask, or positions).
 
         Over everyone this is a weighted sum of conditional entropies (Proposition 3 of the paper), over some of them of
         cross entropies (Proposition 4). Entropies beside it are over everyone.
@@ -123,10 +123,8 @@ class Uniqueness(Result):
         lower = upper = None
         if self.mean_half is not None and records is None:
             lower, upper = np.maximum(values - self.mean_half, 0.0), values + self.mean_half
-        return AttributeMeans(
-            values, np.array(self.columns), self.entropies, float(people.sum()), lower, upper,
-            self._notes(whole=records is None), self._how(),
-        )  # fmt: skip
+        total, notes, how = float(people.sum()), self._notes(whole=records is None), self._how()
+        return AttributeMeans(values, np.array(self.columns), self.entropies, total, lower, upper, notes, how)
 
     def _how(self) -> dict[str, Parameter]:
         return {"method": self.method, **self.parameters, **({} if self.seed is None else {"seed": self.seed})}
@@ -153,12 +151,8 @@ class Uniqueness(Result):
         codes, names = coded
         weights = np.ones(len(self)) if self.weights is None else self.weights
         people = np.bincount(codes, weights, minlength=len(names))
-        values = np.column_stack(
-            [
-                np.bincount(codes, weights * self.cells[self.cell, j], minlength=len(names)) / people
-                for j in range(len(self.columns))
-            ]
-        )
+        sums = [np.bincount(codes, weights * bits[self.cell], minlength=len(names)) for bits in self.cells.T]
+        values = np.column_stack(sums) / people[:, None]
         unique = self.sizes[self.cell] <= UNIQUE_UP_TO
         alone = np.bincount(codes, weights * unique, minlength=len(names)) / people
         beside = {"people": people, "share": people / people.sum(), "unique": alone}
@@ -173,7 +167,7 @@ class Uniqueness(Result):
         return self.queries.groups(columns)
 
     def sets(self) -> AttributeSets:
-        """What every set of attributes tells: :meth:`.UniquenessQueries.sets`."""
+        """Every set of attributes with what it tells: :meth:`.UniquenessQueries.sets`."""
         return self.queries.sets()
 
     def interactions(self, records: object = None) -> AttributeTable:
@@ -187,7 +181,7 @@ class Uniqueness(Result):
         return self.queries.compare(coarsen, drop, key)
 
     def changes(self, drop: Sequence[str] = (), key: bool = False) -> AttributeTable:
-        """What the coarsening of this result has changed: :meth:`.UniquenessQueries.changes`."""
+        """Means without the coarsening of this result, and with it: :meth:`.UniquenessQueries.changes`."""
         return self.queries.changes(drop, key)
 
     @property
@@ -207,7 +201,7 @@ class Uniqueness(Result):
         return as_facts({**here, "share_unique": self.unique}) | self.mean().facts()
 
     def summary(self, count: int = 5) -> str:
-        """What identifies whom, in words."""
+        """The attributes by what they tell, and the people easiest to find, in words."""
         means = self.mean()
         number = head_count(means.people)
         what = "record" if self.weights is None else "people (by weight)"
@@ -232,7 +226,7 @@ class Uniqueness(Result):
         return self._in_words(lines)
 
     def _easiest(self, count: int) -> list[str]:
-        """Those who stand out most; where many are equally easy to find, some of them."""
+        """The people who stand out most; where many are equally easy to find, some of them."""
         totals = self.totals
         top = np.argsort(-totals, kind="stable")[:count]
         equal = int((totals > totals.max() - 1e-9).sum())

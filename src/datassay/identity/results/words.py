@@ -1,4 +1,4 @@
-"""How numbers of people and bits are written."""
+"""Numbers of people and bits, in words."""
 
 from collections.abc import Sequence
 

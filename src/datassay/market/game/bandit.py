@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 from datassay.market.game.result import REACHED
-from datassay.market.game.table import LIMIT, SPENT, GameEnd, Table
+from datassay.market.game.table import LIMIT, SPENT, GameEnd, GameTable
 from datassay.market.owner import RehearsingOwner
 
 
-def play_bandit(table: Table, report: Callable[[int], None]) -> GameEnd:
+def play_bandit(table: GameTable, report: Callable[[int], None]) -> GameEnd:
     """One game by the bandit, which queries a record at a time (thesis, Algorithm 2)."""
     from datassay.market import kernels
 

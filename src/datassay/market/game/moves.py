@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from datassay._errors import InputError
 from datassay.market.game.result import REACHED
 from datassay.market.game.stage import Floats, Ints
-from datassay.market.game.table import LIMIT, SPENT, STOPPED, GameEnd, Table, blame_on, error_in_words
+from datassay.market.game.table import LIMIT, SPENT, STOPPED, GameEnd, GameTable, blame_on, error_in_words
 from datassay.market.owner import positions
 from datassay.market.strategies import ConsumerView, Move, NoisyShapley, RandomSubset, Strategy
 
 
-def play_moves(table: Table, strategy: Strategy, report: Callable[[int], None]) -> GameEnd:
+def play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], None]) -> GameEnd:
     """One game by any other strategy, which names at every move what to query and what to use."""
     stage, rules, owner, model, track = table.stage, table.rules, table.owner, table.model, table.track
     name = getattr(strategy, "__name__", type(strategy).__name__)

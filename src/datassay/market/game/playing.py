@@ -6,7 +6,7 @@ from datassay._work import Bar, Progress
 from datassay.market.game.bandit import play_bandit
 from datassay.market.game.moves import play_moves
 from datassay.market.game.stage import Floats, GameRules, GameSetup, Track
-from datassay.market.game.table import GameEnd, Table
+from datassay.market.game.table import GameEnd, GameTable
 from datassay.market.owner import DataOwner
 from datassay.market.strategies import Strategy
 
@@ -26,7 +26,7 @@ def play(
         rules = replace(rules, unseen="absent")
     model = stage.model(rules)
     track = Track(stage, model, worth)
-    table = Table(stage, rules, owner, target, model, track, whole)
+    table = GameTable(stage, rules, owner, target, model, track, whole)
     with Bar(progress, whole, "queries") as report:
         if strategy is None:
             return play_bandit(table, report)

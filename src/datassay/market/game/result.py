@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Trajectory
 from datassay._errors import InputError
+from datassay._run import Schedule
 from datassay._version import __version__
 from datassay.data import Encoder, Table, as_labels
 from datassay.market.figures import draw_spending, draw_trajectory
 from datassay.market.moving import knn_utility
 from datassay.market.pricing import gini
-from datassay.neighbors import Schedule, as_floats
+from datassay.neighbors import as_floats
 from datassay.privacy import Guarantee, NoisyRecords
 from datassay.results import Columns, Fact, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
 

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
+from datassay._run import Schedule
 from datassay.data import Inputs, prepare
 from datassay.market.game.result import TRACKED
 from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
 from datassay.market.owner import DataOwner, RehearsingOwner
 from datassay.market.pricing import gini
 from datassay.market.strategies import NoisyShapley, Strategy
-from datassay.neighbors import Schedule, as_floats
+from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords
 from datassay.value import knn_shapley
 

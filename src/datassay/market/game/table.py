@@ -32,7 +32,7 @@ class GameEnd:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class GameTable:
     """Where a game is played: who with whom, by which rules, for how many queries at most."""
 
     stage: GameSetup

@@ -1,6 +1,4 @@
 from .distances import compiled as compiled
-from .passes import accumulate_on_device as accumulate_on_device
-from .passes import collect_on_device as collect_on_device
 from .space import DeviceSpace as DeviceSpace
 from .space import device_of as device_of
 from .space import device_space as device_space

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay._tensors import in_memory, is_tensor, the_torch
 from datassay._work import Bar, add_up, chunks, gather
 from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
@@ -21,7 +22,6 @@ from datassay.neighbors.views import (
     NearestDistances,
     NearestRanking,
     Ranked,
-    Schedule,
     View,
     WithinThreshold,
 )

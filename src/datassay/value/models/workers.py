@@ -25,7 +25,7 @@ from datassay._crew import Crew, Promise, WorkerLostError
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._processes import Processes
 from datassay._work import workers
-from datassay.value.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
+from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
 
 __all__ = ["UtilityCache", "WorkerLostError", "check_known", "evaluate"]
 

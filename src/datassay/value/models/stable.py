@@ -220,7 +220,7 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "StableLogisticRegression":
         """Find the minimum; records of one class alone are allowed."""
-        from datassay.value import model_kernels as kernels
+        from datassay.value.models import kernels
 
         self.check_parameters()
         points, labels = check_X_y(X, y, dtype=np.float64)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,25 +26,26 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Bound
 from datassay._errors import InputError, UsageError
+from datassay._run import documented
 from datassay._tensors import as_array
 from datassay._version import __version__
-from datassay._work import Progress
-from datassay.data import Table, prepare
+from datassay.data import Labels, Points, Table, prepare
 from datassay.results import Fact, Parameter, Result, as_facts, axes_on
-from datassay.value.coalitions import (
+from datassay.value.estimate import Estimate
+from datassay.value.figures import draw_design
+from datassay.value.models.coalitions import (
     Estimator,
     ModelGame,
-    OnFailure,
-    Scoring,
     Task,
     is_regressor,
     is_stable,
     make_model_game,
     players,
 )
-from datassay.value.estimate import Estimate
-from datassay.value.figures import draw_design
-from datassay.value.semivalues import Rules, Run, quantile
+from datassay.value.models.options import Intervals, Stopping
+from datassay.value.models.orders import data_shapley
+from datassay.value.models.sampling_error import SamplingError
+from datassay.value.models.tally import Tally, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,26 +232,14 @@ class Design(Result):
         X_new: object | None = None,
         y_new: object = None,
         X_val: object | None = None,
-        y_val: object | None = None,
-        *,
-        scoring: Scoring = None,
-        groups: object | None = None,
-        confidence: float = 0.95,
-        empty: float | None = None,
-        on_failure: OnFailure = "empty",
-        fast: bool = True,
-        cache: object | None = None,
-        ids: object | None = None,
-        n_jobs: int | None = None,
-        progress: Progress = None,
-        client: object | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        y_val: Labels | None = None,
+        **options: Unpack[Intervals],
     ) -> Estimate:
         """What new records would be worth to those of X, the players of this design: each as if it came alone.
 
         A contributor's batch is worth the sum of its records' values, or their mean for each record. It takes one fit
-        for each coalition and one more for each new record. Other parameters as in :func:`layered_shapley`; ``ids``
-        are those of the new records.
+        for each coalition and one more for each new record. ``ids`` are those of the new
+        records.
 
         Examples
         --------
@@ -266,7 +255,7 @@ class Design(Result):
             raise UsageError("X_new must be given: the records that are to be valued")
         if isinstance(X_new, Table) != isinstance(X, Table):
             raise UsageError("X and X_new must both be Tables, or neither")
-        newcomers = prepare(X_new, y_new, X_val, y_val, ids=ids, numeric=is_regressor(model))
+        newcomers = prepare(X_new, y_new, X_val, y_val, ids=options.get("ids"), numeric=is_regressor(model))
         points = as_array(newcomers.points)
         if isinstance(X_new, Table):
             assert inputs.encoder is not None
@@ -274,27 +263,28 @@ class Design(Result):
         old = as_array(inputs.points)
         if old.ndim != 2 or points.ndim != 2 or old.shape[1] != points.shape[1]:
             raise InputError(f"X_new has {points.shape[-1]} columns and X {old.shape[-1]}")
-        owners = players(groups, inputs, X)[1]
+        owners = players(options.get("groups"), inputs, X)[1]
         if int(owners.max()) + 1 != self.n:
             raise InputError(f"the design is for {self.n:,} players, and there are {int(owners.max()) + 1:,}")
         new = len(newcomers.labels)
-        confidence = _checks.number("confidence", confidence, above=0, below=1)
-        rules = Rules(confidence=confidence, seed=self.seed, n_jobs=n_jobs, cache=cache, progress=progress,
-                      client=client, checkpoint=checkpoint)  # fmt: skip
+        rules = Stopping.of(options | {"seed": self.seed})
+        asked = options | {"groups": np.concatenate([owners, self.n + np.arange(new)]), "seed": self.seed, "ids": None}
         game = make_model_game(
             model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
-            as_array(inputs.points_val), inputs.labels_val, scoring=scoring,
-            groups=np.concatenate([owners, self.n + np.arange(new)]), empty=empty, on_failure=on_failure, fast=fast,
-            seed=self.seed, ids=None,
+            as_array(inputs.points_val), inputs.labels_val, asked,
         )  # fmt: skip
         found = evaluate_design(game, self, rules, newcomers=new)
         alone = replace(
             game, ids=newcomers.ids, labels=None if game.inputs.n_classes == 0 else newcomers.labels, sizes=None,
             notes=tuple(dict.fromkeys([*inputs.notes, *game.notes])),
         )  # fmt: skip
-        found.run.game = alone
-        return found.run.result(
-            found.values, "layered_shapley", _told(self) | {"newcomers": new}, found.errors, found.half(confidence)
+        found.tally.game = alone
+        return found.tally.result(
+            found.values,
+            "layered_shapley",
+            promise_of(self) | {"newcomers": new},
+            found.errors,
+            found.half(rules.confidence),
         )
 
 
@@ -389,31 +379,20 @@ def assumed_c(model: Any, c: float | None) -> float:
     )
 
 
+@documented(data_shapley)
 def layered_shapley(
     model: Estimator,
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     *,
     alpha: float | None = None,
     beta: float | None = None,
     c: float | None = None,
     bound: Bound | None = None,
     design: Design | None = None,
-    scoring: Scoring = None,
-    groups: object | None = None,
-    confidence: float = 0.95,
-    empty: float | None = None,
-    on_failure: OnFailure = "empty",
-    fast: bool = True,
-    seed: int = 0,
-    cache: object | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    progress: Progress = None,
-    client: object | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    **options: Unpack[Intervals],
 ) -> "LayeredValues":
     """Layered Shapley values: within ``alpha`` of the Shapley values but for a chance of ``beta`` each.
 
@@ -427,7 +406,7 @@ def layered_shapley(
         Coalitions drawn before, by :func:`layered_design`, instead of ``alpha``, ``beta``, ``c``, ``bound`` and
         ``seed``. Its ``fits`` says beforehand how many models will be fitted; so does the progress bar.
 
-    Other parameters as in :func:`data_shapley`. Intervals are those of the sampling error as observed, usually far
+    Intervals are those of the sampling error as observed, usually far
     narrower than what is promised. The ``design`` of the result can be saved, and can value newcomers:
     :meth:`Design.value`.
 
@@ -444,11 +423,7 @@ def layered_shapley(
     >>> values.coalitions == values.design.fits  # known before it starts
     True
     """
-    rules = Rules(
-        confidence=_checks.number("confidence", confidence, above=0, below=1),
-        seed=_checks.integer("seed", seed, at_least=0), n_jobs=n_jobs, cache=cache, progress=progress,
-        client=client, checkpoint=checkpoint,
-    )  # fmt: skip
+    rules = Stopping.of(options)
     if design is not None and not isinstance(design, Design):
         raise UsageError(f"design must be what layered_design returns, got {type(design).__name__}")
     given = {"alpha": alpha, "beta": beta, "c": c, "bound": bound}
@@ -456,10 +431,7 @@ def layered_shapley(
         named = ", ".join(name for name, value in given.items() if value is not None)
         raise UsageError(f"the design has its own alpha, beta, c and bound: leave out {named}")
     known_c = None if design is not None else assumed_c(model, c)
-    game = make_model_game(
-        model, X, y, X_val, y_val, scoring=scoring, groups=groups, empty=empty, on_failure=on_failure, fast=fast,
-        seed=rules.seed, ids=ids,
-    )  # fmt: skip
+    game = make_model_game(model, X, y, X_val, y_val, options)
     if design is None:
         assert known_c is not None
         promise: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "c"}
@@ -475,13 +447,14 @@ def layered_shapley(
         notes.append(
             f"all {2**game.n_players:,} coalitions take fewer fits than this design: data_shapley(sampling='exact')"
         )
-    result = found.run.result(
-        found.values, "layered_shapley", _told(design), found.errors, found.half(rules.confidence), notes
+    result = found.tally.result(
+        found.values, "layered_shapley", promise_of(design), found.errors, found.half(rules.confidence), notes
     )
     return LayeredValues(**{one.name: getattr(result, one.name) for one in fields(Estimate)}, design=design)
 
 
-def _told(design: Design) -> dict[str, Parameter]:
+def promise_of(design: Design) -> dict[str, Parameter]:
+    """What a design promises, and what it assumes, as parameters of a result."""
     return {"alpha": design.alpha, "beta": design.beta, "c": design.c, "bound": design.bound}
 
 
@@ -511,14 +484,11 @@ class Evaluated:
     values: Floats
     errors: Floats
     freedom: Floats
-    run: Run
+    tally: Tally
 
     def half(self, confidence: float) -> Floats:
         """How far intervals reach to either side, by Student's t."""
         return np.asarray(self.errors * quantile(confidence, self.freedom))
-
-
-PRIOR_DRAWS, POOLED_DRAWS = 2.0, 8.0
 
 
 def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
@@ -528,13 +498,13 @@ def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
     return present
 
 
-def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: int = 0) -> Evaluated:
+def evaluate_design(game: ModelGame, design: Design, rules: Stopping, newcomers: int = 0) -> Evaluated:
     """Fit every coalition of the design, and every one joined by each player not in it.
 
     With ``newcomers``, the last so many players are in no coalition, and they are the ones valued.
     """
     n = design.n
-    run = Run(game, rules, "layered_shapley", "model fits")
+    run = Tally(game, rules, "layered_shapley", "model fits")
     joining: list[Ints] = [
         np.arange(n, n + newcomers) if newcomers else np.flatnonzero(~mask_of(members, n)) for members in design.members
     ]
@@ -559,12 +529,12 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
         before = None if size == 0 else next(stream, None)
         joined = next(stream, None)
         if joined is None or (size and before is None):
-            raise run.give_up(f"all {fits:,}")
+            run.give_up(f"all {fits:,}")
         base = game.empty if before is None else float(game.filled(before.utilities)[0])
         return game.filled(joined.utilities) - base
 
     values = np.zeros(players)
-    error = _SamplingError(players, design.c)
+    error = SamplingError(players, design.c)
     at = 0
     for size in range(n):  # a layer at a time: its sum, and how much its terms differ
         stop = int(np.searchsorted(design.sizes, size, side="right"))
@@ -587,40 +557,3 @@ def evaluate_design(game: ModelGame, design: Design, rules: Rules, newcomers: in
     first = n if newcomers else 0
     errors, freedom = error.of_values()
     return Evaluated(values[first:], errors[first:], freedom[first:], run)
-
-
-@dataclass(eq=False)
-class _SamplingError:
-    """The variance of sums over sampled layers.
-
-    A layer's terms are independent, 0 for the players in the coalition; their mean square is taken from those drawn,
-    and, as with few or none of them it may be missed, drawn toward that of all layers, of which terms shrink as 1/k.
-    """
-
-    players: int
-    c: float
-
-    def __post_init__(self) -> None:
-        self._layers: list[tuple[int, Floats, Floats, float]] = []
-        self._scaled, self._times = np.zeros(self.players), np.zeros(self.players)
-
-    def add(self, size: int, spread: Floats, squares: Floats, times: Floats, divisor: float) -> None:
-        self._layers.append((size, spread, times, divisor))
-        self._scaled += size**2 * squares
-        self._times += times
-
-    def of_values(self) -> tuple[Floats, Floats]:
-        """Standard errors, and the degrees of freedom of their intervals (Satterthwaite)."""
-        # Where nothing was drawn there is the assumption alone: no term is larger than c/k. A player who saw little is
-        # drawn up toward what players see on average.
-        known = self._times > 0
-        own = np.where(known, self._scaled / np.maximum(self._times, 1), self.c**2)
-        mean = float(self._scaled.sum() / self._times.sum()) if known.any() else self.c**2
-        typical = np.maximum(own, (self._times * own + POOLED_DRAWS * mean) / (self._times + POOLED_DRAWS))
-        variance, squares = np.zeros(self.players), np.zeros(self.players)
-        for size, spread, times, divisor in self._layers:
-            part = (spread + PRIOR_DRAWS * typical / size**2) / (times + PRIOR_DRAWS) / divisor
-            variance += part
-            squares += part**2 / np.maximum(times, 1)
-        freedom = np.where(squares > 0, variance**2 / np.where(squares > 0, squares, 1), 1e6)
-        return np.sqrt(variance), np.maximum(freedom, 2.0)

@@ -26,14 +26,12 @@ from datassay._errors import InputError, UsageError
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
 from datassay.results import Parameter
-from datassay.value.fingerprint import fingerprint
+from datassay.value.models.fingerprint import fingerprint
+from datassay.value.models.options import Groups, OnFailure, Scorer, Scoring, Utility
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Scorer = Callable[[Any, Any, Any], float]
-Scoring = str | Scorer | None
-OnFailure = Literal["empty", "raise"]
 
 CLIPPED = "clipped_log_loss"
 LARGEST_KERNEL = 64  # features up to which Newton's method beats scikit-learn's solvers, for any number of records
@@ -255,7 +253,7 @@ class LogisticModels:
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
-        from datassay.value import model_kernels as kernels
+        from datassay.value.models import kernels
 
         if self.needs_both and len(np.unique(self.sign)) < 2:
             raise ValueError("there is one class only, and logistic regression needs two")
@@ -273,7 +271,7 @@ class LogisticModels:
 
     def run(self, task: Task, deadline: float | None) -> Answer | None:
         """The utilities of a task; None if it is too late."""
-        from datassay.value import model_kernels as kernels
+        from datassay.value.models import kernels
 
         if deadline is not None and time.time() > deadline:
             return None
@@ -302,7 +300,7 @@ def first_line(error: Exception) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ModelGame:
-    """Players, what a coalition of them is worth to a model, and all that is to be told about both."""
+    """Players, what a coalition of them is worth to a model, and what is told about both."""
 
     inputs: Inputs
     ids: NDArray[np.generic]
@@ -312,7 +310,7 @@ class ModelGame:
     evaluator: Evaluator
     empty: float
     full: float
-    told: dict[str, Parameter]
+    parameters: dict[str, Parameter]
     notes: tuple[str, ...]
     depends_on: tuple[object, ...]
     seconds: float
@@ -338,27 +336,17 @@ class ModelGame:
 
 
 def make_model_game(
-    model: Any,
-    X: object,
-    y: object,
-    X_val: object | None,
-    y_val: object | None,
-    *,
-    scoring: Scoring,
-    groups: object | None,
-    empty: float | None,
-    on_failure: OnFailure,
-    fast: bool,
-    seed: int,
-    ids: object | None,
+    model: Any, X: object, y: object, X_val: object | None, y_val: object | None, asked: Utility
 ) -> ModelGame:
     """Check everything that does not depend on how coalitions are drawn, and value the set of all records."""
-    model = checked_model(model, seed)
+    model = checked_model(model, _checks.integer("seed", asked.get("seed", 0), at_least=0))
+    on_failure, empty = asked.get("on_failure", "empty"), asked.get("empty")
+    fast = _checks.boolean("fast", asked.get("fast", True))
     _checks.choice("on_failure", on_failure, ("empty", "raise"))
     if X_val is None:
         raise UsageError("X_val must be given: records to score the model on, no part of the training data")
     numeric = is_regressor(model)
-    inputs = prepare(X, y, X_val, y_val, ids=ids, numeric=numeric)
+    inputs = prepare(X, y, X_val, y_val, ids=asked.get("ids"), numeric=numeric)
     points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
     points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
     if points.shape[1] != points_val.shape[1]:
@@ -370,16 +358,14 @@ def make_model_game(
     for name, rows, labels in (("y", points, inputs.labels), ("y_val", points_val, inputs.labels_val)):
         if len(rows) != len(labels):
             raise InputError(f"{name} has {len(labels)} entries for {len(rows)} rows")
-    names, owner, sizes = players(groups, inputs, X)
-    known, scorer = _scorer(model, scoring, numeric)
+    names, owner, sizes = players(asked.get("groups"), inputs, X)
+    known, scorer = _scorer(model, asked.get("scoring"), numeric)
     notes: list[str] = list(inputs.notes)
     if empty is None:
         empty, note = _worth_of_nothing(known, scorer, inputs, points_val)
         notes += [note] if note else []
     empty = _checks.number("empty", empty)
-    evaluator = _evaluator(
-        model, known, scorer, inputs, points, points_val, owner, on_failure, _checks.boolean("fast", fast)
-    )
+    evaluator = _evaluator(model, known, scorer, inputs, (points, points_val), owner, on_failure, fast)
     if isinstance(evaluator, LogisticModels) and not evaluator.per_record:
         notes.append("logistic regression was fitted by datassay's own Newton's method (fast=False: by the model's)")
     started = time.perf_counter()
@@ -397,7 +383,7 @@ def make_model_game(
         notes.append(f"fitted to all records, the model warned: {first_line(caught[0].message)}")  # type: ignore[arg-type]
     seconds = 1e-4 if isinstance(evaluator, LogisticModels) else time.perf_counter() - started
     evaluator.target, evaluator.empty = full, empty
-    told: dict[str, Parameter] = {
+    parameters: dict[str, Parameter] = {
         "model": model_name(model),
         "scoring": known or ("score" if scorer is _own_score else getattr(scorer, "__name__", "score given")),
         "n_validation": len(points_val),
@@ -406,14 +392,14 @@ def make_model_game(
         "full": full,
     }
     if sizes is not None:
-        told["n_records"] = len(owner)
+        parameters["n_records"] = len(owner)
     depends_on = (
         model, scorer if known is None else known, points, points_val, names, owner, type(evaluator).__name__,
         inputs.labels, inputs.labels_val,
     )  # fmt: skip
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
-        told, tuple(notes), depends_on, seconds,
+        parameters, tuple(notes), depends_on, seconds,
     )  # fmt: skip
 
 
@@ -439,7 +425,9 @@ def predicts_classes(model: Any) -> bool:
 
 def is_stable(model: Any) -> bool:
     """Whether the model is our own learner of known stability, and not something derived from it."""
-    from datassay.value.stable import StableLogisticRegression  # scikit-learn is slow to import: not before it is used
+    from datassay.value.models.stable import (
+        StableLogisticRegression,  # scikit-learn is slow to import: not before it is used
+    )
 
     return type(model) is StableLogisticRegression
 
@@ -477,7 +465,7 @@ def model_name(model: Any) -> str:
 
 
 def players(
-    groups: object | None, inputs: Inputs, X: object
+    groups: Groups | None, inputs: Inputs, X: object
 ) -> tuple[NDArray[np.generic], Ints, NDArray[np.int64] | None]:
     """Who plays: every record, or the owners named by ``groups``; the player of each record; records by player."""
     n = len(inputs.labels)
@@ -581,14 +569,14 @@ def _evaluator(
     scoring: str | None,
     scorer: Scorer | None,
     inputs: Inputs,
-    points: Floats,
-    points_val: Floats,
+    both: tuple[Floats, Floats],
     owner: Ints,
     on_failure: OnFailure,
     fast: bool,
 ) -> Evaluator:
-    from datassay.value import model_kernels as kernels
+    from datassay.value.models import kernels
 
+    points, points_val = both
     kinds = {
         "accuracy": kernels.ACCURACY,
         "neg_log_loss": kernels.LOG_LOSS,

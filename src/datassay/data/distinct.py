@@ -1,0 +1,224 @@
+"""The distinct rows of data of any size, counted where they are: by DuckDB on disk, or partition by partition."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datassay import _checks
+from datassay._errors import InputError, UnavailableError, UsageError
+from datassay._run import documented
+from datassay.data.aliases import DaskFrame, PathLike, TableLike
+from datassay.data.files import (
+    ParquetFile,
+    check_file,
+    file_columns,
+    files_with_rows,
+    identifier,
+    is_many,
+    is_parquet,
+    own_columns,
+    parquet_schema,
+    plain_pattern,
+    refuse_alike,
+    refuse_other_columns,
+    relation,
+    unreadable,
+    unreadable_file,
+)
+from datassay.data.kinds import is_one_of, rough_kind
+from datassay.data.partitions import count_partitions, is_dask
+from datassay.data.reading import chosen_columns, read_table
+from datassay.data.table import Table, missing_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@documented(read_table)
+def read_distinct(
+    path: PathLike | DaskFrame,
+    columns: Sequence[str] | None = None,
+    *,
+    count: str = "count",
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    memory: int = 2**31,
+) -> Table:
+    """The distinct rows of data of any size, and how often each occurs.
+
+    Ask of its people with that as weight: ``uniqueness_shapley(table, weights="count")``.
+
+    Parameters
+    ----------
+    path
+        A CSV or Parquet file, a folder of Parquet files, a pattern of them such as ``people/*.parquet``, or a Dask data
+        frame, each of whose partitions is counted where it is.
+    columns
+        The columns in which rows differ or not; all if left out.
+    count
+        What to call the column of counts.
+    weight
+        A column of positive numbers, to be added up instead of counting rows.
+    memory
+        Bytes that DuckDB may use to count the rows of files; it keeps on disk what does not fit.
+
+    Returns
+    -------
+    Table
+        One row for each distinct one as it is written, in the order of their values, its count carried along.
+
+    Examples
+    --------
+    >>> import datassay as da, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("town,age\\nYork,30\\nYork,30\\nHull,41\\n")
+    >>> table = da.read_distinct(file, ["town", "age"])
+    >>> table["town"].tolist(), table["count"].tolist()
+    (['Hull', 'York'], [1, 2])
+    """
+    if not (isinstance(path, str | os.PathLike) or is_dask(path)):
+        raise UsageError(f"read_distinct takes the path of a file, got {type(path).__name__}")
+    _checks.not_one_string("columns", columns)
+    memory = _checks.integer("memory", memory, at_least=2**26)
+    source = _counted_source(path)
+    chosen = chosen_columns(source.columns, source.name, columns, ())
+    chosen = [name for name in source.columns if name != weight] if chosen is None else chosen
+    if not chosen:
+        raise UsageError("columns names no column to count by")
+    if weight is not None and weight not in source.columns:
+        raise InputError(f"{source.name}: {missing_column(weight, source.columns)}")
+    if weight in chosen:
+        raise UsageError(f"{weight!r} is the weight and cannot be one of the columns as well")
+    if count in chosen:
+        raise InputError(f"there is a column {count!r} already; give the count another name")
+    categories = [name for name in chosen if name in {*categorical, *source.categories}]
+    source.check(chosen, everything=columns is None)
+    found: TableLike = (
+        count_partitions(path, chosen, weight, count)
+        if is_dask(path)
+        else _count_files(source, chosen, categories, weight, count, memory)
+    )
+    counted = read_table(found, ignore=[count], categorical=categories, text="categorical", name=source.name)
+    note = (
+        f"each row of {source.name} is one of {len(counted):,} distinct ones, and stands for as many as {count!r} says"
+    )
+    return replace(counted, notes=(*counted.notes, note))
+
+
+def _count_files(
+    source: "_Counted", chosen: Sequence[str], categories: Sequence[str], weight: str | None, count: str, memory: int
+) -> "pa.Table":
+    """The distinct rows of files, counted by DuckDB."""
+    import tempfile
+
+    import duckdb
+
+    quoted = ", ".join(identifier(name) for name in chosen)
+    weighed = "1.0" if weight is None else f"{identifier(weight)}::DOUBLE"
+    total = "count(*)" if weight is None else f"sum({weighed})"
+    usable = _unused("usable", [*chosen, count])
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
+        connection.execute("SET temp_directory = $folder", {"folder": folder})
+        connection.execute("SET preserve_insertion_order = false")
+        if weight is not None:  # sums of fractions depend on their order
+            connection.execute("SET threads = 1")
+        relation, parameters = source.relation(categories)
+        query = (
+            f"SELECT {quoted}, {total} AS {identifier(count)}, "
+            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {identifier(usable)} "
+            f"FROM {relation} GROUP BY {quoted} ORDER BY {quoted}"
+        )
+        try:
+            arrow = connection.sql(query, params=parameters).to_arrow_table()
+        except duckdb.OutOfMemoryException:
+            raise UnavailableError(
+                f"the distinct rows of {source.name} do not fit into {memory // 2**20:,} MiB; allow more memory, or "
+                "choose fewer columns"
+            ) from None
+        except duckdb.ConversionException:
+            raise InputError(f"weight: column {weight!r} of {source.name} does not hold numbers throughout") from None
+        except duckdb.Error as error:
+            raise source.unreadable(error) from None
+    if not all(arrow[usable].to_pylist()):
+        raise InputError(f"weight: column {weight!r} of {source.name} must hold positive numbers in every row")
+    return arrow.drop_columns([usable])
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A file, many Parquet files, or a Dask data frame to be counted; its columns, and those that are categories."""
+
+    name: str
+    columns: Sequence[str]
+    categories: Sequence[str]
+    file: Path | None = None
+    files: Sequence[ParquetFile] = ()
+
+    def relation(self, categories: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The table function by which DuckDB reads it, and its parameters."""
+        if self.file is not None:
+            return relation(self.file, categories)
+        plain = [plain_pattern(file.path) for file in self.files]
+        return "read_parquet($paths, union_by_name = true, hive_partitioning = false)", {"paths": plain}
+
+    def unreadable(self, error: Exception) -> InputError:
+        """The error of a file that could not be read."""
+        return unreadable_file(self.file, error) if self.file is not None else unreadable(self.name, error)
+
+    def check(self, columns: Sequence[str], *, everything: bool) -> None:
+        """Refuse files that lack a column, have others than the first one, or hold something else in one."""
+        for file in self.files:
+            more = [name for name in own_columns(file.schema) if name not in self.columns]
+            refuse_other_columns(file, self.files[0], columns, more if everything else [], "columns")
+        for name in columns:
+            kinds: dict[str, str] = {}
+            for file in self.files:
+                kind = rough_kind(file.schema.field(name).type)
+                if kind:
+                    kinds.setdefault(kind, file.name)
+            if len(kinds) > 1:
+                found = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
+                raise InputError(f"column {name!r} of {self.name} holds {found}; make them alike")
+
+
+def _counted_source(given: Any) -> _Counted:
+    if is_dask(given):
+        names = list(given.columns)
+        for name in names:
+            if not isinstance(name, str):
+                raise InputError(f"column names must be strings, got {name!r} ({type(name).__name__})")
+        held = [name for name in names if str(given.dtypes[name]) == "category"]
+        return _Counted("the data frame", names, held)
+    if not is_many(given):
+        file = Path(given)
+        check_file(file)
+        return _Counted(file.name, *_columns_to_count(file), file)
+    name = str(given)
+    files = files_with_rows(given)
+    columns = own_columns(files[0].schema)
+    refuse_alike(columns, files[0].name)
+    typed = [one for file in files for one in zip(file.schema.names, file.schema.types, strict=True)]
+    categories = {name for name, kind in typed if is_one_of(kind, "dictionary")}
+    held = [name for name in columns if name in categories]
+    return _Counted(name, columns, held, None, files)
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    """A name like this one that is not taken in any case of its letters."""
+    while name.casefold() in {other.casefold() for other in taken}:
+        name = f"{name}_"
+    return name
+
+
+def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
+    """The columns of a file but for a stored index, and those that the file itself says are categories."""
+    present, categories = file_columns(path), list[str]()
+    if is_parquet(path):
+        schema = parquet_schema(path)
+        present = own_columns(schema)
+        categories = [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
+        refuse_alike(present, path.name)
+    return [name for name in present if name], categories

@@ -1,0 +1,63 @@
+"""All coalitions of a small game, once each: exact values."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datassay._errors import UsageError
+from datassay._work import chunks
+from datassay.results import Parameter
+from datassay.value.estimate import Estimate
+from datassay.value.models.coalitions import ModelGame, Task
+from datassay.value.models.options import DEFAULT_COALITIONS, Stopping
+from datassay.value.models.tally import Tally
+
+Floats = NDArray[np.float64]
+LARGEST_ENUMERATION = 24
+
+
+def is_small(n: int, rules: Stopping) -> bool:
+    """Whether all coalitions are no more than what is allowed."""
+    return n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
+
+
+def enumerated(
+    game: ModelGame, method: str, rules: Stopping, chance: Floats, parameters: dict[str, Parameter]
+) -> Estimate:
+    """All coalitions, once each: exact values."""
+    n = game.n_players
+    if rules.max_coalitions is not None and not rules.by_default and 2**n > rules.max_coalitions:
+        raise UsageError(
+            f"max_coalitions={rules.max_coalitions:,} is not enough for sampling='exact': {n:,} players have "
+            f"{f'{2**n:,}' if n <= LARGEST_ENUMERATION else f'2^{n}'} coalitions"
+        )
+    if n > LARGEST_ENUMERATION:
+        raise UsageError(
+            f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
+            f"{LARGEST_ENUMERATION} players"
+        )
+    run = Tally(game, rules, method)
+    codes = np.arange(2**n)
+    players = np.arange(n)
+
+    def members(of: range) -> NDArray[np.bool_]:
+        return (codes[of.start : of.stop, None] >> players & 1).astype(np.bool_)
+
+    parts = chunks(2**n, min(64, game.at_once))
+    worth = np.empty(2**n)
+    at = 0
+    with run.keeping():
+        for answer in run.answers((Task("sets", members(part)) for part in parts), 2**n):
+            worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
+            at += len(answer.utilities)
+    if at < 2**n:
+        run.give_up(f"all {2**n:,}")
+    run.stopped = "exact"
+    size = np.array([bits.bit_count() for bits in range(2**n)])
+    by_size = np.array([chance[k] / math.comb(n - 1, k) for k in range(n)])  # of one coalition
+    values = np.empty(n)
+    for i in range(n):
+        without = codes[(codes >> i & 1) == 0]
+        values[i] = (by_size[size[without]] * (worth[without | (1 << i)] - worth[without])).sum()
+    return run.result(values, method, parameters | {"sampling": "exact"})
