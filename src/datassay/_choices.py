@@ -12,6 +12,7 @@ Metric = Literal[Distance, "precomputed"]
 TextColumns = Literal["refuse", "categorical", "ignore"]
 Missing = Literal["impute", "error"]
 Scaling = Literal["standard", "minmax", "none"]
+RecordScaling = Literal["none", "standard"]  # of records that are read in blocks
 
 # How records are valued.
 KnnUtility = Literal["soft", "fraction"]
@@ -21,6 +22,20 @@ Bound = Literal["hoeffding", "bernstein"]
 
 # How records are made faulty, to see whether they are found.
 NoiseScale = Literal["norm", "mean-abs"]
+
+# Models that the command line knows by name.
+Model = Literal[
+    "logistic-regression",
+    "stable-logistic-regression",
+    "decision-tree",
+    "random-forest",
+    "gradient-boosting",
+    "naive-bayes",
+    "nearest-neighbours",
+    "support-vectors",
+    "ridge-regression",
+    "forest-regression",
+]
 
 # What a private release promises, and how.
 Relation = Literal["add-remove", "replace"]

@@ -6,11 +6,12 @@ a Dask client. None of it can change a result.
 
 import os
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 """Called with (how much is done, of how much); True draws a bar on standard error."""
 
 T = TypeVar("T")
+WORTH_SAYING: Final = 10.0  # seconds; a plan that takes less is not told where there is no bar
+PATIENCE: Final = 30.0  # seconds until work without a plan is told of
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -272,3 +275,69 @@ def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], Abstra
     )
     bar = display.add_task("valuing", total=total)
     return (lambda done, of: display.update(bar, completed=done, total=of)), display
+
+
+class Pace(AbstractContextManager["Pace"]):
+    """Progress in lines on standard error, for a file or a pipe, where a bar is nothing to look at.
+
+    Any function may be given one: after half a minute it says how much is done, and about how long the rest will take.
+
+    A calculation that plans its stages says before it starts how long they will take, and how long each took as it
+    ends; then ``bar`` is whether to draw a bar for them as well.
+    """
+
+    def __init__(self, n_jobs: int | None = None, bar: bool = False) -> None:
+        self.n_jobs, self.bar = n_jobs, bar
+        self._done, self._before, self._begun, self._next = 0, 0, time.monotonic(), PATIENCE
+        self._stage, self._speaks = "", False
+
+    def __call__(self, done: int, total: int) -> None:
+        """So much is done, of so much."""
+        now = time.monotonic()
+        if done < self._done:  # a calculation of its own
+            self._begun, self._before, self._next = now, done, PATIENCE
+        self._done = done
+        spent, more = now - self._begun, done - self._before
+        if spent >= self._next and more > 0 and done < total:
+            self._next = 2 * spent
+            _say(
+                f"{done / total:.0%} done after {in_words(spent)}, about {in_words(spent * (total - done) / more)} left"
+            )
+
+    def plan(self, seconds: Mapping[str, float]) -> None:
+        """Say how long it will take, and each stage of it, unless that is soon over."""
+        total = sum(seconds.values())
+        self._speaks = total >= WORTH_SAYING
+        if self._speaks:
+            threads = thread_count(self.n_jobs)
+            stages = ", ".join(f"{stage} {in_words(of)}" for stage, of in seconds.items() if of >= 1)
+            _say(f"About {in_words(total)} on {threads} thread{'s' if threads > 1 else ''}: {stages}.")
+
+    def show(self, done: float, stage: str) -> None:
+        """A stage goes on, or the one before has ended."""
+        if stage != self._stage:
+            self._end()
+            self._stage, self._begun = stage, time.monotonic()
+
+    def __exit__(self, *exception: object) -> None:
+        if exception[0] is None:
+            self._end()
+
+    def _end(self) -> None:
+        if self._stage and self._speaks:
+            _say(f"{self._stage}: {in_words(time.monotonic() - self._begun)}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def in_words(seconds: float) -> str:
+    """A time as it is said aloud.
+
+    >>> in_words(0.2), in_words(48.3), in_words(130), in_words(9000)
+    ('1 s', '48 s', '2 minutes', '2.5 hours')
+    """
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

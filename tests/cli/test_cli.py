@@ -6,10 +6,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import datassay as da
-from datassay.cli import app, main
+from commands import complain, run
 
 
 @pytest.fixture
@@ -21,18 +20,6 @@ def files(tmp_path, monkeypatch):
     frame.iloc[:240].to_csv("train.csv", index=False)
     frame.iloc[240:].to_csv("val.csv", index=False)
     return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    """What the command says on standard error, and its exit status, through the real entry point."""
-    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "json"])

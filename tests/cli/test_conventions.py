@@ -3,6 +3,7 @@
 The commands are those of the app itself: one that is added without an entry in CALLS fails here.
 """
 
+import inspect
 import json
 import os
 import pty
@@ -12,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,8 @@ import pytest
 
 import datassay as da
 from datassay.cli import build, main
-from datassay.cli.options import check_conditions, complete_data, complete_file
+from datassay.cli.command import check_conditions
+from datassay.cli.inputs import complete_data, complete_file
 from datassay.reproduce import engine
 from datassay.results import write_folder, write_whole
 
@@ -141,6 +142,26 @@ def test_help_says_what_it_does_with_an_example_and_the_common_options(run, comm
     for option in ("--json", "--fail-if", "--quiet", "--debug"):
         assert option in out
     assert "Exit codes" in run("--help")[1]
+    assert not re.search(r"{\w+\.\w+}", out)  # the defaults of functions are filled in
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "function", "parameter"),
+    [
+        ("attack", "--games", "membership_attack", "games"),
+        ("private-value", "--delta", "private_tknn_shapley", "delta"),
+        ("release", "--people", "compare_releases", "people"),
+        ("value", "--k", "knn_shapley", "k"),
+        ("value", "--scale", "read_table", "scale"),
+        ("value", "--kappa", "StableLogisticRegression", "kappa"),
+        ("private-value", "--lam", "StableLogisticRegression", "lam"),
+    ],
+)
+def test_the_help_of_an_option_has_the_default_of_the_function(run, monkeypatch, command, option, function, parameter):
+    monkeypatch.setenv("COLUMNS", "300")
+    told = next(line for line in run(command, "--help")[1].splitlines() if f"{option} " in line)
+    default = inspect.signature(getattr(da, function)).parameters[parameter].default
+    assert f"({default:g})" in told if isinstance(default, float) else f"({default})" in told
 
 
 @pytest.mark.parametrize("group", ["market", "ledger"])
@@ -393,7 +414,7 @@ def test_whatever_goes_wrong_is_one_line_and_its_exit_code(run, monkeypatch, com
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(import_module(COMMANDS[command].callback.__module__), "check_conditions", fail)
+    monkeypatch.setattr("datassay.cli.command.check_conditions", fail)
     call = [*command.split(), *CALLS[command]]
     status, out, err = run(*call)
     assert (status, out) == (code, "")
@@ -538,7 +559,7 @@ def test_an_interrupt_that_a_library_renames_is_one_still(run, files, monkeypatc
         except KeyboardInterrupt:
             raise RuntimeError("query interrupted") from None
 
-    monkeypatch.setattr("datassay.cli.unique.check_conditions", fail)
+    monkeypatch.setattr("datassay.cli.command.check_conditions", fail)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background has it ignored
     try:
         code, _, err = run("unique", "people.csv")
@@ -590,6 +611,16 @@ def test_words_are_completed(files, monkeypatch):
     assert completed("reproduce", "uniqueness-f") == ["uniqueness-flare"]
     assert "--debug" in completed("unique", "people.csv", "--de")
     assert completed("value", "people.csv", "--method", "knn-b") == ["knn-banzhaf"]
+
+
+def test_a_shell_that_shows_help_is_not_kept_waiting_for_defaults():
+    shown = subprocess.run(
+        [sys.executable, "-m", "datassay"],
+        capture_output=True, text=True,
+        env={**os.environ, "_DATASSAY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "datassay attack p.csv --"},
+    )  # fmt: skip
+    assert '"--k":"Neighbours of the k-NN model under attack."' in shown.stdout
+    assert "{" not in shown.stdout
 
 
 def test_bash_itself_completes(files, run):

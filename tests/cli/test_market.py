@@ -3,13 +3,21 @@
 import json
 import sys
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import commands
 import datassay as da
 from datassay.cli import app, main
+
+run = partial(commands.run, "market")
+
+
+def complain(capsys, monkeypatch, *arguments):
+    return commands.complain(capsys, monkeypatch, "market", *arguments)
 
 
 @pytest.fixture
@@ -24,17 +32,6 @@ def files(tmp_path, monkeypatch):
 
 GAME = ["people.csv", "--validation", "ours.csv", "--label", "income", "--id", "id"]
 REAL = [*GAME, "--for-real", "--target", "0.99", "--bounds=-3,3"]  # some people are in both files: bounds are given
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["market", *arguments], catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["datassay", "market", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 def test_prices_and_what_they_buy(files):

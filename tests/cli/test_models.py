@@ -9,10 +9,9 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import datassay as da
-from datassay.cli import app, main
+from commands import complain, run
 
 
 @pytest.fixture
@@ -27,17 +26,6 @@ def files(tmp_path, monkeypatch):
 
 BASE = ["value", "train.csv", "--validation", "val.csv", "--label", "income", "--id", "id", "--jobs", "1"]
 RECORDS = [*BASE, "--ignore", "the owner"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 def test_records_are_valued_by_a_model_with_intervals(files):

@@ -1,15 +1,13 @@
 """``datassay private-value`` and ``datassay ledger``."""
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import datassay as da
-from datassay.cli import app, main
+from commands import complain, run
 
 
 @pytest.fixture
@@ -23,17 +21,6 @@ def files(tmp_path, monkeypatch):
 
 
 BASE = ["private-value", "people.csv", "--validation", "public.csv", "--label", "income", "--id", "id"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 def test_one_file_for_the_operator_and_one_for_each_owner(files):

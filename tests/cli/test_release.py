@@ -1,15 +1,13 @@
 """``datassay risk`` and ``datassay release``."""
 
 import re
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import datassay as da
-from datassay.cli import app, main
+from commands import complain, run
 
 
 @pytest.fixture
@@ -24,17 +22,6 @@ def files(tmp_path, monkeypatch):
     frame.drop(columns=["id"]).to_csv("unnamed.csv", index=False)
     frame.drop(columns=["id"]).iloc[50:].to_csv("noids.csv", index=False)
     return table
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["datassay", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 def test_risk_of_a_released_file(files):

@@ -1,16 +1,21 @@
 """``datassay unique``."""
 
 import re
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+import commands
 import datassay as da
-from datassay.cli import app, main
+
+run = partial(commands.run, "unique")
+
+
+def complain(capsys, monkeypatch, *arguments):
+    return commands.complain(capsys, monkeypatch, "unique", *arguments)
 
 
 @pytest.fixture
@@ -23,17 +28,6 @@ def people(tmp_path, monkeypatch):
     frame["income, net"] = np.random.default_rng(0).normal(2000, 300, len(frame)).round(2)
     frame.to_csv("people.csv", index=False)
     return table
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["unique", *arguments], catch_exceptions=False)
-
-
-def complain(capsys, monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["datassay", "unique", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return stop.value.code, capsys.readouterr().err
 
 
 def test_the_whole_answer_from_a_csv_file(people):

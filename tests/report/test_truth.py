@@ -556,7 +556,7 @@ class TestTold:
         assert said in plain(section.advice)
 
     def test_to_raise_epsilon_is_to_raise_it(self):
-        from datassay.report.told import _advice
+        from datassay.report.private_values import _advice
 
         class Job:
             epsilon, delta, table = 1.0, 1e-6, range(100)
@@ -601,9 +601,7 @@ class TestTold:
 
     def test_values_that_tell_the_label_alone_are_not_told_as_worth(self, monkeypatch):
         """Where everybody is within τ of everybody, nothing but the label makes a difference."""
-        import datassay.report.told as room
-
-        monkeypatch.setattr(room, "tune_tau", lambda *_, **__: SimpleNamespace(best=1.0))
+        monkeypatch.setattr(da, "tune_tau", lambda *_, **__: SimpleNamespace(best=1.0))
         section = da.report(da.census(300, seed=1), quick=True, sections=["told"], epsilon=2.0).section("told")
         assert "differ by the label alone" in plain(section.finding)
         assert plain(section.advice).startswith("Do not tell them")

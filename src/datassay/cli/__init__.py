@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli.options import complain
+from datassay.cli.command import Command, complain
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
 BROKEN_PIPE: Final = 141  # what the shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE
@@ -71,7 +71,7 @@ class _Commands(Mapping[str, Any]):
         if hasattr(module, "app"):
             alone.add_typer(module.app, name=name)
         else:
-            alone.command(name)(getattr(module, own))
+            alone.command(name, cls=Command)(getattr(module, own))
         whole: Any = typer.main.get_command(alone)
         command = whole.commands[name]
         for part in (command, *getattr(command, "commands", {}).values()):
@@ -200,6 +200,7 @@ def main() -> None:
 def _noticing_interrupts() -> Iterator[list[int]]:
     """Remember that ^C was pressed, whatever becomes of the KeyboardInterrupt that it raises."""
     seen: list[int] = []
+    sent: list[threading.Timer] = []
 
     def notice(number: int, frame: FrameType | None) -> None:
         seen.append(number)
@@ -218,12 +219,15 @@ def _noticing_interrupts() -> Iterator[list[int]]:
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
         timer.daemon = True
         timer.start()
+        sent.append(timer)
 
     signal.signal(signal.SIGINT, notice)
     sys.unraisablehook = again
     try:
         yield seen
     finally:
+        for timer in sent:
+            timer.cancel()  # what is noticed need not be sent to a program that ends
         sys.unraisablehook = sys.__unraisablehook__
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,81 +1,54 @@
 """``datassay attack``: who is exposed, how much, and what their record is worth."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from datassay._choices import AttackName, Distance, Missing, Scaling
+from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.options import (
-    BlocksOption,
-    CategoricalOption,
-    CheckpointOption,
-    DaskOption,
-    DataArgument,
-    DeviceOption,
-    FailIfOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    QuietOption,
-    TextOption,
-    bytes_for_blocks,
-    check_conditions,
-    check_jobs,
-    check_written,
-    conclude,
-    draw,
-    folder_for,
-    load_table,
-    on_cluster,
-    reading_options,
-    shows_progress,
-)
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
+@dataclass(frozen=True)
+class Model(Options):
+    """The k-NN model under attack."""
+
+    k: int | None = option("Neighbours of the k-NN model under attack ({membership_attack.k}).", "--k", "-k")
+    metric: Distance | None = option("Distance ({membership_attack.metric}).")
+
+
+@dataclass(frozen=True)
+class Games(Options):
+    """How the games are played."""
+
+    games: int | None = option(
+        "Games to play; in each, half of the records are the model's ({membership_attack.games})."
+    )
+    targets: int | None = option("Records attacked in each game ({membership_attack.targets}, or all there are).")
+    shadows: int | None = option("Models of the attacker's own, at most 63 ({membership_attack.shadows}).")
+
+
+@command("attack")
 def attack(
-    data: DataArgument,
-    label: LabelOption = None,
-    method: Annotated[AttackName, typer.Option("--method", "-m", help="How membership is told.")] = "t-waka",
-    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the k-NN model under attack.")] = 5,
-    metric: Annotated[Distance, typer.Option(help="Distance.")] = "euclidean",
-    games: Annotated[int, typer.Option(help="Games to play; in each, half of the records are the model's.")] = 48,
-    targets: Annotated[int | None, typer.Option(help="Records attacked in each game (100, or all there are).")] = None,
-    everyone: Annotated[
-        bool, typer.Option("--everyone", help="Attack every record in every game: exposure is then its success rate.")
-    ] = False,
-    shadows: Annotated[int, typer.Option(help="Models of the attacker's own, at most 63.")] = 16,
-    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: IgnoreOption = "",
-    categorical: CategoricalOption = "",
-    text: TextOption = "refuse",
-    missing: Annotated[
-        Missing, typer.Option(help="Missing values: fill in the median or a category, or refuse.")
-    ] = "impute",
-    scale: Annotated[Scaling, typer.Option(help="How numbers are scaled.")] = "standard",
-    seed: Annotated[int, typer.Option(help="Seed of the games.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write value, exposure and quadrant of each record: .parquet, .csv, .json."
-        ),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the ROC curve, log-log: .svg, .png or .pdf.")] = None,
-    quadrants: Annotated[
-        Path | None, typer.Option(help="Draw value against exposure, the quadrants named: .svg, .png or .pdf.")
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many candidates for deletion to list.", min=0)] = 10,
-    jobs: JobsOption = -1,
-    memory: BlocksOption = None,
-    dask: DaskOption = None,
-    device: DeviceOption = None,
-    checkpoint: CheckpointOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Data,
+    label: Label = None,
+    method: AttackName = option("How membership is told.", "--method", "-m", default="t-waka"),
+    *,
+    model: Model,
+    play: Games,
+    everyone: bool = option("Attack every record in every game: exposure is then its success rate."),
+    reading: Reading,
+    seed: int = option("Seed of the games.", default=0),
+    output: Path | None = option(
+        "Write value, exposure and quadrant of each record: .parquet, .csv, .json.", "--output", "-o"
+    ),
+    plot: Path | None = option("Draw the ROC curve, log-log: .svg, .png or .pdf."),
+    quadrants: Path | None = option("Draw value against exposure, the quadrants named: .svg, .png or .pdf."),
+    top: int = option("How many candidates for deletion to list.", default=10, min=0),
+    run: Devices,
+    ending: Ending,
+) -> Outcome:
     """Play membership games: who is exposed, how much, and is their record worth it?
 
     Exposure of a record is its self-WaKA, or with --everyone the share of games in which the attack is right about it;
@@ -89,45 +62,28 @@ def attack(
     import datassay as da
     from datassay.value import rank_chances
 
-    conditions = check_conditions(fail_if)
-    check_written([output], [plot, quadrants], [], [data])
-    check_jobs(jobs)
-    if everyone and targets is not None:
+    check_written([data], [output], [plot, quadrants])
+    if everyone and play.targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
-    if dask is not None and device is not None:
-        raise UsageError("--dask and --device are two answers to who does the work; give one of them")
-    table = load_table(data, label, id, reading_options(ignore, categorical, text, missing, scale))
-    run: dict[str, Any] = {
-        "k": k, "n_jobs": jobs, "memory": bytes_for_blocks(memory), "progress": shows_progress(quiet),
-    }  # fmt: skip
-    near = da.Neighbours(table, metric=metric, device=device, memory=run["memory"])
-    if device is None:  # values are kept no deeper than exposure looks
-        near.keep(len(rank_chances(k, len(table), None)[0]), run["memory"])
-    with on_cluster(dask):
-        found = da.membership_attack(
-            near,
-            method=method,
-            games=games,
-            targets=None if everyone else 100 if targets is None else targets,
-            shadows=shadows,
-            seed=seed,
-            checkpoint=folder_for(checkpoint, "attack"),
-            **run,
-        )
-        values = da.knn_shapley(near, checkpoint=folder_for(checkpoint, "values"), **run)
-        exposure = found if everyone else da.self_waka(near, checkpoint=folder_for(checkpoint, "exposure"), **run)
+    table = load_table(data, label, reading.id, reading.arguments())
+    games = play.given() | ({"targets": None} if everyone else {})
+    k = default("membership_attack", "k") if model.k is None else model.k
+    near = da.Neighbours(table, **model.given("metric"), **run.given("device", "memory"))
+    if run.device is None:  # values are kept no deeper than exposure looks
+        near.keep(len(rank_chances(k, len(table), None)[0]), **run.given("memory"))
+    how: dict[str, Any] = {"k": k} | run.arguments(ending.progress)
+    with run.at_work():
+        found = da.membership_attack(near, method=method, seed=seed, checkpoint=run.folder("attack"), **games, **how)
+        values = da.knn_shapley(near, checkpoint=run.folder("values"), **how)
+        exposure = found if everyone else da.self_waka(near, checkpoint=run.folder("exposure"), **how)
     joined = da.value_and_exposure(values, exposure)
     if output is not None:
         joined.save(output)
     draw(found.plot, plot, 6, 5)
     draw(joined.plot, quadrants, 6, 5)
-    conclude(
-        "attack",
+    return Outcome(
         found.facts() | joined.facts(),
         [found.summary(), joined.summary(top)],
         [*found.notes, *joined.notes],
         [output, plot, quadrants],
-        quiet=quiet,
-        as_json=as_json,
-        conditions=conditions,
     )

@@ -3,39 +3,29 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument
 
 from datassay._errors import UsageError
-from datassay.cli.options import (
-    FailIfOption,
-    JsonOption,
-    QuietOption,
-    as_text,
-    check_conditions,
-    check_written,
-    complete_dataset,
-    conclude,
-)
+from datassay.cli.command import Ending, Outcome, check_written, command, listing, option
+from datassay.cli.inputs import complete_dataset
 
 if TYPE_CHECKING:
     from datassay.data import Table
     from datassay.results import Fact
 
 
+@command("datasets")
 def datasets(
     name: Annotated[
         str | None,
-        typer.Argument(help="Describe this one; without it, list all.", autocompletion=complete_dataset),
+        Argument(help="Describe this one; without it, list all.", autocompletion=complete_dataset),
     ] = None,
-    n: Annotated[int | None, typer.Option("-n", "--rows", help="Number of records, for simulated ones.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed, for simulated ones.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write its records here: .csv, .parquet or .json.")
-    ] = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    n: int | None = option("Number of records, for simulated ones.", "-n", "--rows"),
+    seed: int | None = option("Seed, for simulated ones."),
+    output: Path | None = option("Write its records here: .csv, .parquet or .json.", "--output", "-o"),
+    *,
+    ending: Ending,
+) -> Outcome:
     """List the data sets that can be loaded by name, describe one, or write it to a file.
 
     A name can be given wherever a command takes a file.
@@ -47,35 +37,23 @@ def datasets(
     """
     from datassay.data import list_datasets, load_dataset
 
-    conditions = check_conditions(fail_if)
     facts: dict[str, Fact]
     if name is None:
         if output is not None or n is not None or seed is not None:
             raise UsageError("name the data set to write, such as: datassay datasets census -o census.csv")
         every = list_datasets()
         facts = {"datasets": len(every)} | {f"source.{info.name}": info.source for info in every}
-        said = [_listing([(info.name, info.source, info.description) for info in every])]
-        notes: tuple[str, ...] = ()
-    else:
-        check_written([output], [], [], [name])
-        table = load_dataset(name, n=n, seed=seed)
-        facts, said, notes = table.facts(), _described(table), table.notes
-        if output is not None:
-            table.save(output)
-            if table.label is not None:
-                aside = f" --ignore {','.join(table.carried)}" if table.carried else ""
-                told = f"datassay value {output} --label {table.label} --id {table.id_column}{aside}"
-                said.append(f"Value it: {told}")
-    conclude("datasets", facts, said, notes, [output], quiet=quiet, as_json=as_json, conditions=conditions)
-
-
-def _listing(rows: list[tuple[str, ...]]) -> str:
-    from rich.table import Table as Listing
-
-    listing = Listing("name", "from", "what it holds", box=None)
-    for row in rows:
-        listing.add_row(*row)
-    return as_text(listing)
+        rows = [(one.name, one.source, one.description) for one in every]
+        return Outcome(facts, [listing("name", "from", "what it holds", rows=rows)])
+    check_written([name], [output])
+    table = load_dataset(name, n=n, seed=seed)
+    said = _described(table)
+    if output is not None:
+        table.save(output)
+        if table.label is not None:
+            aside = f" --ignore {','.join(table.carried)}" if table.carried else ""
+            said.append(f"Value it: datassay value {output} --label {table.label} --id {table.id_column}{aside}")
+    return Outcome(table.facts(), said, table.notes, [output])
 
 
 def _described(table: "Table") -> list[str]:

@@ -1,21 +1,16 @@
 """``datassay ledger``: look into the record of private releases."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument
 
-from datassay._errors import InputError
-from datassay.cli.options import (
-    FailIfOption,
-    JsonOption,
-    QuietOption,
-    as_text,
-    check_conditions,
-    conclude,
-    refuse_inputs,
-)
+from datassay._choices import AnyRelation
+from datassay._errors import InputError, UsageError
+from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option, refuse_inputs
 
 if TYPE_CHECKING:
     from datassay.privacy import Ledger
@@ -31,7 +26,50 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.")]
+
+@dataclass(frozen=True)
+class Budget(Options):
+    """The ledger to pay from, and the budget of a new one."""
+
+    ledger: Path | None = option("Ledger to ask before noise is drawn; made if new, with --budget-epsilon.")
+    budget_epsilon: float | None = option("Budget ε of a new ledger.")
+    budget_delta: float | None = option("Budget δ of a new ledger; --delta if left out.")
+
+
+def open_ledger(
+    path: Path | None, epsilon: float | None, delta: float | None, promised: float, relation: AnyRelation
+) -> "Ledger | None":
+    """The ledger of that name, if there is one to be; ``promised`` is the δ of a new one that is given none.
+
+    A new one is made when it is first paid from: a command that fails before that leaves no ledger behind. One that
+    fails after it leaves it there: others may be spending from it.
+    """
+    from datassay import _checks
+    from datassay.privacy import Ledger
+
+    if path is None:
+        if epsilon is not None or delta is not None:
+            raise UsageError("a budget is that of a ledger: name it with --ledger")
+        return None
+    if epsilon is not None:
+        epsilon = _checks.number("--budget-epsilon", epsilon, above=0)
+    if delta is not None:
+        delta = _checks.number("--budget-delta", delta, above=0, below=1)
+    if not path.exists():
+        if epsilon is None:
+            raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
+        return Ledger.planned(path, epsilon, promised if delta is None else delta, relation)
+    ledger = Ledger(path, relation=relation)
+    for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
+        if given is not None and given != kept:
+            raise UsageError(
+                f"--budget-{name} {given:g}: the ledger {str(path)!r} has a budget of {name}={kept!r}, and a budget is "
+                "never changed"
+            )
+    return ledger
+
+
+LedgerFile = Annotated[Path, Argument(help="The ledger's file.")]
 
 
 def _existing(path: Path) -> "Ledger":
@@ -42,10 +80,9 @@ def _existing(path: Path) -> "Ledger":
     return Ledger(path)
 
 
-@app.command()
-def show(
-    ledger: LedgerFile, quiet: QuietOption = False, as_json: JsonOption = False, fail_if: FailIfOption = None
-) -> None:
+@app.command(cls=Command)
+@command("ledger show")
+def show(ledger: LedgerFile, ending: Ending) -> Outcome:
     """Show the budget and every release of a ledger.
 
     What was paid for is spent, whether it was delivered or not.
@@ -55,12 +92,11 @@ def show(
 
       datassay ledger show market.ledger --fail-if "left_epsilon < 0.5"
     """
-    conditions = check_conditions(fail_if)
     book = _existing(ledger)
-    conclude("ledger show", book.facts(), _told(book), [], [], quiet=quiet, as_json=as_json, conditions=conditions)
+    return Outcome(book.facts(), _line_by_line(book))
 
 
-def _told(book: "Ledger") -> list[str]:
+def _line_by_line(book: "Ledger") -> list[str]:
     """The ledger line by line, as a table."""
     from rich.table import Table
 
@@ -102,16 +138,14 @@ def _told(book: "Ledger") -> list[str]:
     return said
 
 
-@app.command()
+@app.command(cls=Command)
+@command("ledger export")
 def export(
     ledger: LedgerFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here; to the terminal if left out.")
-    ] = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    output: Path | None = option("Write here; to the terminal if left out.", "--output", "-o"),
+    *,
+    ending: Ending,
+) -> Outcome:
     """Write a ledger as JSON, for an auditor: budget, costs and what was published, without any secret.
 
     Without --output it goes to the terminal, as it is.
@@ -121,8 +155,7 @@ def export(
     """
     from datassay.results import write_whole
 
-    conditions = check_conditions(fail_if)
-    refuse_inputs([output], [str(ledger)])
+    refuse_inputs([output], [ledger])
     book = _existing(ledger)
     text = json.dumps(book.to_dict(), indent=1, ensure_ascii=False)
 
@@ -132,8 +165,8 @@ def export(
     notes = []
     if output is not None:
         write_whole(output, write)
-    elif as_json:  # two documents would be one too many
+    elif ending.as_json:  # two documents would be one too many
         notes.append("the ledger itself was not written: name a file for it with --output")
     else:
         typer.echo(text)
-    conclude("ledger export", book.facts(), [], notes, [output], quiet=quiet, as_json=as_json, conditions=conditions)
+    return Outcome(book.facts(), [], notes, [output])

@@ -1,36 +1,30 @@
 """``datassay market``: price records, play the disclosure game, and search for its equilibrium."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from datassay._choices import Attacker, Distance, Measure, Missing, Scaling, StrategyName, Trajectory, Unseen, Utility
+from datassay._choices import Attacker, Distance, Measure, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay.cli.options import (
-    CategoricalOption,
-    FailIfOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    MemoryOption,
-    QuietOption,
-    TextOption,
+from datassay.cli.command import (
+    Command,
+    Ending,
+    Options,
+    Outcome,
     check_applies,
-    check_conditions,
-    check_jobs,
     check_written,
-    complete_data,
-    conclude,
+    command,
+    default,
     draw,
-    nothing_printed,
-    number_list,
-    open_ledger,
-    public_tables,
-    reading_options,
-    shows_progress,
+    given,
+    option,
 )
+from datassay.cli.inputs import Blocks, Label, ReadingApart, complete_data, nothing_printed, number_list
+from datassay.cli.ledger import open_ledger
 
 if TYPE_CHECKING:
     from datassay.market import Disclosure
@@ -48,71 +42,82 @@ app = typer.Typer(
 )
 
 
-RecordsArgument = Annotated[
+Records = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="The owner's records: a CSV or Parquet file, or the name of a data set.", autocompletion=complete_data
     ),
 ]
-ValidationOption = Annotated[
-    Path | None, typer.Option(help="File of the consumer's validation records, with the same columns.")
-]
-SplitOption = Annotated[
-    float | None, typer.Option(help="Share of DATA that is the owner's; the rest validates (to try it out).")
-]
-KOption = Annotated[int, typer.Option("--k", "-k", help="Neighbours of the consumer's classifier.", min=1)]
-MetricOption = Annotated[Distance, typer.Option(help="Distance.")]
-UtilityOption = Annotated[Utility, typer.Option(help="Mean share of right votes, or accuracy of the majority.")]
-TargetOption = Annotated[
-    float | None, typer.Option(help="Utility at which the consumer stops; that of the records as they are if left out.")
-]
-BoundsOption = Annotated[
-    str,
-    typer.Option(
-        help="Bounds of features, after scaling: 'validation' (range of the validation records), LOW,HIGH, or 'data' "
-        "(range of the records, as published: it leaks)."
-    ),
-]
-IdOption = Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")]
-MissingOption = Annotated[
-    Missing, typer.Option(help="Missing values: fill in the validation median or a category, or refuse.")
-]
-ScaleOption = Annotated[Scaling, typer.Option(help="How numbers are scaled, fitted on validation records.")]
+Validation = Annotated[Path | None, Option(help="File of the consumer's validation records, with the same columns.")]
+Split = Annotated[float | None, Option(help="Share of DATA that is the owner's; the rest validates (to try it out).")]
 
 
-@app.command()
+@dataclass(frozen=True)
+class Consumer(Options):
+    """What the consumer learns from, and until when."""
+
+    target: float | None = option("Utility at which the consumer stops; that of the records as they are if left out.")
+    k: int | None = option("Neighbours of the consumer's classifier ({disclosure_game.k}).", "--k", "-k", min=1)
+    metric: Distance | None = option("Distance ({disclosure_game.metric}).")
+    utility: Utility | None = option(
+        "Mean share of right votes, or accuracy of the majority ({disclosure_game.utility})."
+    )
+    bounds: str | None = option(
+        "Bounds of features, after scaling: 'validation' (range of the validation records), LOW,HIGH, or "
+        "'data' (range of the records, as published: it leaks) ({disclosure_game.bounds})."
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """The same, as the library takes it."""
+        if self.bounds in (None, "validation", "data"):
+            return self.given()
+        try:
+            low, high = number_list("--bounds", self.bounds)
+        except ValueError:  # of the numbers, or of how many there are
+            raise UsageError(
+                f"--bounds must be validation, data, or two numbers LOW,HIGH; got {self.bounds!r}"
+            ) from None
+        return self.given() | {"bounds": (low, high)}
+
+
+@dataclass(frozen=True)
+class Choosing(Options):
+    """How the consumer chooses; not every strategy has all of it."""
+
+    share: float | None = option("For random, shapley, shapley-commit: share of the records to use (0.6).")
+    bootstrap: int | None = option("For shapley-commit: rounds before committing (10).", min=1)
+    exploration: float | None = option("For ucb: how much to explore, c (0.1).")
+    learning_rate: float | None = option("For ucb: how fast Q follows rewards, α (0.1).")
+    unseen: Unseen | None = option("For ucb: records never queried are at the origin (as published), or absent.")
+
+
+@dataclass(frozen=True)
+class Cost(Options):
+    """How the privacy cost of a record grows with its value."""
+
+    theta: float | None = option("How the privacy cost grows with value ({price.theta}).")
+    gamma: float | None = option("How large the privacy cost is ({price.gamma}).")
+
+
+@app.command(cls=Command)
+@command("market price")
 def price(
-    values: Annotated[
-        Path, typer.Argument(help="Values of records, as `datassay value -o` writes them: .parquet or .json.")
-    ],
-    theta: Annotated[float | None, typer.Option(help="How the privacy cost grows with value (2).")] = None,
-    gamma: Annotated[float | None, typer.Option(help="How large the privacy cost is (1).")] = None,
-    target: Annotated[float | None, typer.Option(help="Value that a consumer wants: show what they would buy.")] = None,
-    share: Annotated[float | None, typer.Option(help="The same, as a share of all value for sale.")] = None,
-    search: Annotated[
-        bool, typer.Option("--search", help="Try many θ and γ: what would the consumer pay, and whom?")
-    ] = False,
-    thetas: Annotated[str | None, typer.Option(help="For --search: θ to try (0,0.5,1,1.5,2,3).")] = None,
-    markups: Annotated[
-        str | None,
-        typer.Option(
-            help="For --search: privacy costs to try, as parts of the value of all records for sale (0,0.5,1,2)."
-        ),
-    ] = None,
-    budget: Annotated[float | None, typer.Option(help="For --search: the most that the consumer would pay.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write prices (or the search): .parquet, .csv or .json.")
-    ] = None,
-    bought: Annotated[
-        Path | None, typer.Option(help="Write what is bought and what each owner is paid: .parquet, .csv or .json.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw price against value (or whom the search pays): .svg, .png or .pdf.")
-    ] = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    values: Annotated[Path, Argument(help="Values of records, as `datassay value -o` writes them: .parquet or .json.")],
+    *,
+    cost: Cost,
+    target: float | None = option("Value that a consumer wants: show what they would buy."),
+    share: float | None = option("The same, as a share of all value for sale."),
+    search: bool = option("Try many θ and γ: what would the consumer pay, and whom?"),
+    thetas: str | None = option("For --search: θ to try ({search_prices.thetas})."),
+    markups: str | None = option(
+        "For --search: privacy costs to try, as parts of the value of all records for sale (0,0.5,1,2)."
+    ),
+    budget: float | None = option("For --search: the most that the consumer would pay."),
+    output: Path | None = option("Write prices (or the search): .parquet, .csv or .json.", "--output", "-o"),
+    bought: Path | None = option("Write what is bought and what each owner is paid: .parquet, .csv or .json."),
+    plot: Path | None = option("Draw price against value (or whom the search pays): .svg, .png or .pdf."),
+    ending: Ending,
+) -> Outcome:
     """Price records at p = φ + γ φ^θ, and tell what a consumer would buy to reach a target.
 
     Only records of positive value are for sale. The cover is the cheapest there is; a greedy one stands beside it.
@@ -127,54 +132,40 @@ def price(
     import datassay as da
     from datassay import _checks
 
-    conditions = check_conditions(fail_if)
-    check_written([output, bought], [plot], [], [str(values)])
+    check_written([values], [output, bought], [plot])
     if (target is None) == (share is None) and (search or target is not None):
         raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
-    for name, option in (("budget", budget), ("thetas", thetas), ("markups", markups)):
-        if option is not None and not search:
+    for name in given(budget=budget, thetas=thetas, markups=markups):
+        if not search:
             raise UsageError(f"--{name} belongs to --search")
-    if search and (theta is not None or gamma is not None or bought is not None):
+    if search and (cost.given() or bought is not None):
         raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
         raise UsageError("--bought needs what the consumer wants: --target or --share")
-    tried = [
-        number_list("--thetas", "0,0.5,1,1.5,2,3" if thetas is None else thetas, at_least=0),
-        number_list("--markups", "0,0.5,1,2" if markups is None else markups, at_least=0),
-    ]
+    tried = {
+        name: number_list(f"--{name}", text, at_least=0) for name, text in given(thetas=thetas, markups=markups).items()
+    }
     budget = None if budget is None else _checks.number("--budget", budget, above=0)
     worth = _values_in(values)
     result: Any
     if search:
         with nothing_printed():
-            result = da.search_prices(
-                worth, target, share=share, thetas=tried[0], markups=tried[1], budget=budget,
-                progress=shows_progress(quiet),
-            )  # fmt: skip
-        told, facts = [result.summary()], result.facts()
+            result = da.search_prices(worth, target, share=share, budget=budget, progress=ending.progress, **tried)
+        said, facts = [result.summary()], result.facts()
     else:
-        result = da.price(worth, 2.0 if theta is None else theta, 1.0 if gamma is None else gamma)
-        told, facts = [result.summary()], result.facts()
+        result = da.price(worth, **cost.given())
+        said, facts = [result.summary()], result.facts()
         if target is not None or share is not None:
             with nothing_printed():
                 purchase = result.buy(target, share=share)
-            told.append(purchase.summary())
+            said.append(purchase.summary())
             facts |= purchase.facts()
             if bought is not None:
                 purchase.save(bought)
     if output is not None:
         result.save(output)
     draw(result.plot, plot, 6, 4)
-    conclude(
-        "market price",
-        facts,
-        told,
-        getattr(result, "notes", ()),
-        [output, bought, plot],
-        quiet=quiet,
-        as_json=as_json,
-        conditions=conditions,
-    )
+    return Outcome(facts, said, getattr(result, "notes", ()), [output, bought, plot])
 
 
 def _values_in(path: Path) -> "Values":
@@ -196,70 +187,46 @@ def _values_in(path: Path) -> "Values":
     return found
 
 
-@app.command()
+@dataclass(frozen=True)
+class Selling(Options):
+    """What the owner gives out."""
+
+    epsilon: float | None = option(
+        "ε a feature and query; a query costs it for every feature ({disclosure_game.epsilon})."
+    )
+    t_max: int | None = option("Queries that each record can be asked ({disclosure_game.t_max}).", min=0)
+
+
+@app.command(cls=Command)
+@command("market play")
 def play(
-    data: RecordsArgument,
-    label: LabelOption = None,
-    validation: ValidationOption = None,
-    split: SplitOption = None,
-    strategy: Annotated[StrategyName, typer.Option("--strategy", "-s", help="How the consumer chooses.")] = "ucb",
-    epsilon: Annotated[float, typer.Option(help="ε a feature and query; a query costs it for every feature.")] = 1.0,
-    t_max: Annotated[int, typer.Option(help="Queries that each record can be asked.", min=0)] = 50,
-    target: TargetOption = None,
-    k: KOption = 5,
-    metric: MetricOption = "euclidean",
-    utility: UtilityOption = "votes",
-    bounds: BoundsOption = "validation",
-    share: Annotated[
-        float | None, typer.Option(help="For random, shapley, shapley-commit: share of the records to use (0.6).")
-    ] = None,
-    bootstrap: Annotated[
-        int | None, typer.Option(help="For shapley-commit: rounds before committing (10).", min=1)
-    ] = None,
-    exploration: Annotated[float | None, typer.Option(help="For ucb: how much to explore, c (0.1).")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="For ucb: how fast Q follows rewards, α (0.1).")] = None,
-    unseen: Annotated[
-        Unseen | None, typer.Option(help="For ucb: records never queried are at the origin (as published), or absent.")
-    ] = None,
-    max_queries: Annotated[int | None, typer.Option(help="End the game after so many queries.", min=0)] = None,
-    for_real: Annotated[
-        bool,
-        typer.Option(
-            "--for-real", help="Noise that may be released, from OpenDP. Without it the game is a rehearsal (--seed)."
-        ),
-    ] = False,
-    ledger: Annotated[
-        Path | None, typer.Option(help="With --for-real: file that records every query and refuses to overspend.")
-    ] = None,
-    budget_epsilon: Annotated[
-        float | None, typer.Option(help="ε of a new ledger; a record can cost t_max × features × ε.")
-    ] = None,
-    leakage: Annotated[
-        Attacker | None,
-        typer.Option(help="LiRA on a 1-NN of the records and on one of the centres, which an insider knows."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of a rehearsal, of --split and of --leakage (0).")] = None,
-    id: IdOption = None,
-    ignore: IgnoreOption = "",
-    categorical: CategoricalOption = "",
-    text: TextOption = "refuse",
-    missing: MissingOption = "impute",
-    scale: ScaleOption = "standard",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the owner's view of the game: .parquet, .json or .csv."),
-    ] = None,
-    consumer: Annotated[
-        Path | None, typer.Option(help="Write what the consumer may see, centres included: .parquet, .json or .csv.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the game: .svg, .png or .pdf.")] = None,
-    what: Annotated[Trajectory | None, typer.Option(help="For --plot: what to draw (utility).")] = None,
-    jobs: JobsOption = -1,
-    memory: MemoryOption = 512,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Records,
+    label: Label = None,
+    validation: Validation = None,
+    split: Split = None,
+    *,
+    strategy: StrategyName | None = option(
+        "How the consumer chooses ({disclosure_game.strategy}).", "--strategy", "-s"
+    ),
+    selling: Selling,
+    buying: Consumer,
+    choosing: Choosing,
+    max_queries: int | None = option("End the game after so many queries.", min=0),
+    for_real: bool = option("Noise that may be released, from OpenDP. Without it the game is a rehearsal (--seed)."),
+    ledger: Path | None = option("With --for-real: file that records every query and refuses to overspend."),
+    budget_epsilon: float | None = option("ε of a new ledger; a record can cost t_max × features × ε."),
+    leakage: Attacker | None = option(
+        "LiRA on a 1-NN of the records and on one of the centres, which an insider knows."
+    ),
+    seed: int | None = option("Seed of a rehearsal, of --split and of --leakage (0)."),
+    reading: ReadingApart,
+    output: Path | None = option("Write the owner's view of the game: .parquet, .json or .csv.", "--output", "-o"),
+    consumer: Path | None = option("Write what the consumer may see, centres included: .parquet, .json or .csv."),
+    plot: Path | None = option("Draw the game: .svg, .png or .pdf."),
+    what: Trajectory | None = option("For --plot: what to draw (utility)."),
+    run: Blocks,
+    ending: Ending,
+) -> Outcome:
     """Play the disclosure game: an owner gives out noisy copies of records, a consumer averages them.
 
     Each query of a record returns it with Laplace noise on every feature, at most --t-max times. The consumer trains
@@ -276,14 +243,9 @@ def play(
     import datassay as da
     from datassay.market import STRATEGY_OPTIONS
 
-    conditions = check_conditions(fail_if)
-    check_jobs(jobs)
-    check_written([output, consumer], [plot], [ledger], [data, None if validation is None else str(validation)])
-    given: dict[str, Any] = {
-        "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
-        "unseen": unseen,
-    }  # fmt: skip
-    check_applies(strategy, given, set(STRATEGY_OPTIONS[strategy]))
+    check_written([data, validation], [output, consumer], [plot], [ledger])
+    chosen = strategy or default("disclosure_game", "strategy")
+    check_applies(chosen, choosing.given(), STRATEGY_OPTIONS[chosen].__contains__)
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
@@ -295,28 +257,24 @@ def play(
     if what is not None and plot is None:
         raise UsageError("--what says what to draw: add --plot FILE, or leave it out")
     seed = 0 if seed is None else seed
-    if for_real and bounds == "data":
+    if for_real and buying.bounds == "data":
         raise UsageError(
             "a game for real needs public bounds, and --bounds data are the records' own: give --bounds=LOW,HIGH that "
             "you know without looking, or --bounds validation"
         )
-    if for_real and target is None:
+    if for_real and buying.target is None:
         raise UsageError("a game for real needs --target: the one computed from the records would tell about them")
-    reading = reading_options(ignore, categorical, text, missing, scale)
-    records, ours = public_tables(data, validation, split, seed, label, id, reading)
-    progress = shows_progress(quiet)
-    run: dict[str, Any] = {"n_jobs": jobs, "memory": memory * 2**20, "progress": progress}
+    records, ours = reading.tables(data, label, validation, split, seed)
+    how = run.arguments(ending.progress)
     book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
     game: Disclosure = da.disclosure_game(
-        records, None, ours, None, strategy, epsilon, t_max, target, k=k, metric=metric,
-        utility=utility, bounds=_bounds(bounds), max_queries=max_queries, ledger=book,
-        seed=None if for_real else seed, **{name: option for name, option in given.items() if option is not None},
-        **run,
+        records, X_val=ours, strategy=chosen, max_queries=max_queries, ledger=book, seed=None if for_real else seed,
+        **selling.given(), **buying.arguments(), **choosing.given(), **how,
     )  # fmt: skip
-    told, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
+    said, facts = [f"Validated on {len(ours):,} records of {ours.name}.", game.summary()], game.facts()
     if book is not None:
         facts |= book.facts()
-        told.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.relation}).")
+        said.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.relation}).")
     if output is not None:
         game.save(output)
     code = CUT_SHORT.get(game.outcome)
@@ -326,75 +284,78 @@ def play(
             game.for_consumer().save(consumer)
         except InputError as error:
             consumer, ended = None, error  # the game was played for real: first what came out
-    draw(lambda axes: game.plot(what or "utility", axes), plot, 6.5, 4)
+    draw(lambda axes: game.plot(ax=axes, **given(what=what)), plot, 6.5, 4)
     if leakage is not None and ended is None:
         try:
-            found = da.disclosure_leakage(records, None, game, attacker=leakage, seed=seed, **run)
+            found = da.disclosure_leakage(records, None, game, attacker=leakage, seed=seed, **how)
         except (InputError, KeyboardInterrupt) as error:
             ended = error  # the game was played, perhaps for real: first what came out
         else:
-            told.append(found.summary())
+            said.append(found.summary())
             facts |= found.facts()
-    try:
-        conclude(
-            "market play",
-            facts,
-            told,
-            game.notes,
-            [output, consumer, plot],
-            quiet=quiet,
-            as_json=as_json,
-            conditions=conditions,
-        )
-    finally:
-        if ended is not None:
-            raise ended
+    return Outcome(facts, said, game.notes, [output, consumer, plot], ended)
 
 
 CUT_SHORT = {"interrupted": 130, "ledger unavailable": 4, "stopped by an error": 4}  # with which exit code
 
 
-@app.command()
+@dataclass(frozen=True)
+class Tried(Options):
+    """What the owner and the consumer try."""
+
+    epsilons: str | None = option("ε a feature and query to try, separated by commas ({search_equilibrium.epsilons}).")
+    t_maxes: str | None = option("Queries a record to try ({search_equilibrium.t_maxes}).")
+    explorations: str | None = option("Explorations c of the bandit to try ({search_equilibrium.explorations}).")
+
+    def arguments(self) -> dict[str, Sequence[float]]:
+        """The numbers of each that is given."""
+        from datassay import _checks
+        from datassay.market import MOST_QUERIES
+
+        found: dict[str, Sequence[float]] = {}
+        if self.t_maxes is not None:
+            queries = number_list("--t-maxes", self.t_maxes, different=True)
+            if any(not number.is_integer() for number in queries):  # nor are infinity and what is no number
+                raise UsageError(f"--t-maxes must be whole numbers, got {self.t_maxes!r}")
+            limits: dict[str, Any] = {"at_least": 1, "at_most": MOST_QUERIES}
+            found["t_maxes"] = [_checks.integer("each of --t-maxes", int(one), **limits) for one in queries]
+        if self.epsilons is not None:
+            found["epsilons"] = number_list("--epsilons", self.epsilons, above=0, different=True)
+        if self.explorations is not None:
+            found["explorations"] = number_list("--explorations", self.explorations, at_least=0, different=True)
+        return found
+
+
+@dataclass(frozen=True)
+class Games(Options):
+    """How the games are played."""
+
+    repeats: int | None = option("Games at each setting ({search_equilibrium.repeats}).", min=1)
+    learning_rate: float | None = option("How fast Q follows rewards, α ({search_equilibrium.learning_rate}).")
+    unseen: Unseen | None = option("Where records are that were never queried ({search_equilibrium.unseen}).")
+
+
+@app.command(cls=Command)
+@command("market search")
 def search(
-    data: RecordsArgument,
-    label: LabelOption = None,
-    validation: ValidationOption = None,
-    split: SplitOption = None,
-    epsilons: Annotated[str, typer.Option(help="ε a feature and query to try, separated by commas.")] = "1",
-    t_maxes: Annotated[str, typer.Option(help="Queries a record to try.")] = "10,20,50",
-    explorations: Annotated[str, typer.Option(help="Explorations c of the bandit to try.")] = "0,0.001,0.01,0.1",
-    repeats: Annotated[int, typer.Option(help="Games at each setting.", min=1)] = 3,
-    target: TargetOption = None,
-    k: KOption = 5,
-    metric: MetricOption = "euclidean",
-    utility: UtilityOption = "votes",
-    bounds: BoundsOption = "validation",
-    learning_rate: Annotated[float, typer.Option(help="How fast Q follows rewards, α.")] = 0.1,
-    unseen: Annotated[Unseen, typer.Option(help="Where records are that were never queried.")] = "origin",
-    resume: Annotated[
-        Path | None, typer.Option(help="File that keeps every game; a search cut short goes on from it.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the games, and of --split.")] = 0,
-    id: IdOption = None,
-    ignore: IgnoreOption = "",
-    categorical: CategoricalOption = "",
-    text: TextOption = "refuse",
-    missing: MissingOption = "impute",
-    scale: ScaleOption = "standard",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write every game: .parquet, .json or .csv.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a map: .svg, .png or .pdf.")] = None,
-    what: Annotated[Measure | None, typer.Option(help="For --plot: what to draw (reached).")] = None,
-    plot_epsilon: Annotated[
-        float | None, typer.Option(help="For --plot: which ε to draw, if there are several.")
-    ] = None,
-    jobs: JobsOption = -1,
-    memory: MemoryOption = 512,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Records,
+    label: Label = None,
+    validation: Validation = None,
+    split: Split = None,
+    *,
+    tried: Tried,
+    games: Games,
+    buying: Consumer,
+    resume: Path | None = option("File that keeps every game; a search cut short goes on from it."),
+    seed: int = option("Seed of the games, and of --split.", default=0),
+    reading: ReadingApart,
+    output: Path | None = option("Write every game: .parquet, .json or .csv.", "--output", "-o"),
+    plot: Path | None = option("Draw a map: .svg, .png or .pdf."),
+    what: Measure | None = option("For --plot: what to draw (reached)."),
+    plot_epsilon: float | None = option("For --plot: which ε to draw, if there are several."),
+    run: Blocks,
+    ending: Ending,
+) -> Outcome:
     """Rehearse the disclosure game at every ε and T_max of the owner and every exploration of the consumer.
 
     The owner leads with ε and T_max; the consumer follows with the exploration that reaches the target for least.
@@ -405,34 +366,23 @@ def search(
       datassay market search census --split 0.9 --epsilons 4 --t-maxes 2,10,20 --target 0.7 --repeats 2
     """
     import datassay as da
-    from datassay import _checks
-    from datassay.market import MOST_QUERIES
 
-    conditions = check_conditions(fail_if)
-    check_jobs(jobs)
-    check_written([output], [plot], [resume], [data, None if validation is None else str(validation)])
-    for name, option in (("what", what), ("plot-epsilon", plot_epsilon)):
-        if option is not None and plot is None:
-            raise UsageError(f"--{name} says what to draw: add --plot FILE, or leave it out")
-    tried = number_list("--t-maxes", t_maxes, different=True)
-    if any(not number.is_integer() for number in tried):  # nor are infinity and what is no number
-        raise UsageError(f"--t-maxes must be whole numbers, got {t_maxes!r}")
-    budgets = [_checks.integer("each of --t-maxes", int(one), at_least=1, at_most=MOST_QUERIES) for one in tried]
-    each = number_list("--epsilons", epsilons, above=0, different=True)
-    follows = number_list("--explorations", explorations, at_least=0, different=True)
-    if plot is not None and len(each) > 1 and plot_epsilon is None:
+    check_written([data, validation], [output], [plot], [resume])
+    for name in given(what=what, plot_epsilon=plot_epsilon):
+        if plot is None:
+            raise UsageError(f"--{name.replace('_', '-')} says what to draw: add --plot FILE, or leave it out")
+    numbers = tried.arguments()
+    epsilons = numbers.get("epsilons", default("search_equilibrium", "epsilons"))
+    if plot is not None and len(epsilons) > 1 and plot_epsilon is None:
         raise UsageError("a map is of one ε: choose it with --plot-epsilon")
-    if plot_epsilon is not None and plot_epsilon not in each:
-        raise UsageError(f"--plot-epsilon must be one of --epsilons {epsilons}")
-    reading = reading_options(ignore, categorical, text, missing, scale)
-    records, ours = public_tables(data, validation, split, seed, label, id, reading)
+    if plot_epsilon is not None and plot_epsilon not in epsilons:
+        raise UsageError(f"--plot-epsilon must be one of --epsilons {','.join(f'{one:g}' for one in epsilons)}")
+    records, ours = reading.tables(data, label, validation, split, seed)
+    options = numbers | games.given() | buying.arguments()
     try:
         found = da.search_equilibrium(
-            records, None, ours, None, each, budgets, follows, target,
-            repeats=repeats, k=k, metric=metric, utility=utility, bounds=_bounds(bounds),
-            learning_rate=learning_rate, unseen=unseen, resume=resume, seed=seed, n_jobs=jobs,
-            memory=memory * 2**20, progress=shows_progress(quiet),
-        )  # fmt: skip
+            records, X_val=ours, resume=resume, seed=seed, **options, **run.arguments(ending.progress)
+        )
     except KeyboardInterrupt:
         if resume is None:
             raise
@@ -441,24 +391,6 @@ def search(
         ) from None
     if output is not None:
         found.save(output)
-    draw(lambda axes: found.plot(what or "reached", plot_epsilon, axes), plot, 6, 4.5)
-    conclude(
-        "market search",
-        found.facts(),
-        [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()],
-        found.notes,
-        [output, plot],
-        quiet=quiet,
-        as_json=as_json,
-        conditions=conditions,
-    )
-
-
-def _bounds(text: str) -> Any:
-    if text in ("validation", "data"):
-        return text
-    try:
-        low, high = number_list("--bounds", text)
-    except ValueError:  # of the numbers, or of how many there are
-        raise UsageError(f"--bounds must be validation, data, or two numbers LOW,HIGH; got {text!r}") from None
-    return low, high
+    draw(lambda axes: found.plot(ax=axes, epsilon=plot_epsilon, **given(what=what)), plot, 6, 4.5)
+    said = [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()]
+    return Outcome(found.facts(), said, found.notes, [output, plot])

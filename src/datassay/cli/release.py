@@ -1,86 +1,78 @@
 """``datassay release``: which version of a table may leave, and what does it cost?"""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from datassay._choices import Weighing
+from datassay._choices import TextColumns, Weighing
 from datassay._errors import UsageError
-from datassay.cli.options import (
-    CategoricalOption,
-    DataArgument,
-    FailIfOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    QuietOption,
-    TextOption,
-    check_conditions,
-    check_jobs,
-    check_written,
-    column_list,
-    conclude,
-    draw,
-    load_table,
-    shows_progress,
-)
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.inputs import Columns, Data, Label, Threads, column_list, load_table
 
 
+@dataclass(frozen=True)
+class Groups(Options):
+    """How k=… makes groups of people who look alike."""
+
+    alike: str = option(
+        "For k=…: columns to make alike (quasi-identifiers), separated by commas; all if left out.", default=""
+    )
+    sensitive: str | None = option("For k=…: a column left as it is, for --l and --t.")
+    l: int | None = option("Different sensitive values in each group, at least.")  # noqa: E741
+    t: float | None = option("Distance of sensitive values from all people's, at most.")
+    relaxed: bool = option("For k=…: people with the same value may be in different groups.")
+
+    def strategy(self, name: str) -> Any:
+        """k=8 with what the options say of it; every other strategy by its name."""
+        import datassay as da
+
+        word, equals, number = name.partition("=")
+        if word.strip() != "k" or not equals or not number.strip().isdigit():
+            return name
+        options = self.given("sensitive", "l", "t") | {"columns": column_list(self.alike) or None}
+        return lambda table: da.release.mondrian(table, int(number), strict=not self.relaxed, **options)
+
+
+@dataclass(frozen=True)
+class Attack(Options):
+    """How people are searched for in what is released, and how its use is measured."""
+
+    k: int | None = option(
+        "Neighbours of the classifier that measures utility ({compare_releases.k}).", "--k", "-k", min=1
+    )
+    people: int | None = option("Attack this many people, drawn at random ({compare_releases.people}).", min=1)
+    permutations: int | None = option(
+        "Random orders of the attributes for each person ({compare_releases.permutations})."
+    )
+    scenarios: Weighing | None = option(
+        "What attackers know: each number of attributes, or each set, as likely ({compare_releases.scenarios})."
+    )
+
+
+@command("release")
 def release(
-    data: DataArgument,
-    label: LabelOption = None,
-    strategies: Annotated[
-        str,
-        typer.Option(
-            help="Separated by commas: keep; k=8 (k-anonymous); remove=0.25 (at random), shapley=0.25, waka=0.25 "
-            "(least valuable first); copula, ctgan, tvae (synthetic)."
-        ),
-    ] = "keep,k=2,k=8,k=32,remove=0.25,copula",
-    alike: Annotated[
-        str,
-        typer.Option(help="For k=…: columns to make alike (quasi-identifiers), separated by commas; all if left out."),
-    ] = "",
-    sensitive: Annotated[str | None, typer.Option(help="For k=…: a column left as it is, for --l and --t.")] = None,
-    l: Annotated[int | None, typer.Option("--l", help="Different sensitive values in each group, at least.")] = None,  # noqa: E741
-    t: Annotated[
-        float | None, typer.Option("--t", help="Distance of sensitive values from all people's, at most.")
-    ] = None,
-    relaxed: Annotated[
-        bool, typer.Option("--relaxed", help="For k=…: people with the same value may be in different groups.")
-    ] = False,
-    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: IgnoreOption = "",
-    categorical: CategoricalOption = "",
-    text: TextOption = "categorical",
-    k: Annotated[int, typer.Option("--k", "-k", help="Neighbours of the classifier that measures utility.", min=1)] = 5,
-    people: Annotated[int, typer.Option(help="Attack this many people, drawn at random.", min=1)] = 1000,
-    permutations: Annotated[int, typer.Option(help="Random orders of the attributes for each person.")] = 50,
-    scenarios: Annotated[
-        Weighing, typer.Option(help="What attackers know: each number of attributes, or each set, as likely.")
-    ] = "uniform",
-    individuals: Annotated[
-        bool, typer.Option("--individuals", help="Also tell what each strategy does to people by their value.")
-    ] = False,
-    write: Annotated[str | None, typer.Option(help="Apply this one strategy to the whole table, and write it.")] = None,
-    to: Annotated[
-        Path | None, typer.Option(help="Where to write it: .parquet, .csv, .json; sorted, without ids.")
-    ] = None,
-    with_ids: Annotated[
-        bool, typer.Option("--with-ids", help="Write ids and ignored columns, too: to keep, not to hand out.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of splits, draws and orders.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the comparison: .parquet, .csv, .json.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw utility against safety: .svg, .png, .pdf.")] = None,
-    plot_risks: Annotated[Path | None, typer.Option(help="Draw the risk of people as boxes: .svg, .png, .pdf.")] = None,
-    jobs: JobsOption = -1,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Data,
+    label: Label = None,
+    strategies: str | None = option(
+        "Separated by commas: keep; k=8 (k-anonymous); remove=0.25 (at random), shapley=0.25, waka=0.25 "
+        "(least valuable first); copula, ctgan, tvae: synthetic ({compare_releases.strategies})."
+    ),
+    *,
+    groups: Groups,
+    reading: Columns,
+    text: TextColumns = option("What to do with text columns.", default="categorical"),
+    search: Attack,
+    individuals: bool = option("Also tell what each strategy does to people by their value."),
+    write: str | None = option("Apply this one strategy to the whole table, and write it."),
+    to: Path | None = option("Where to write it: .parquet, .csv, .json; sorted, without ids."),
+    with_ids: bool = option("Write ids and ignored columns, too: to keep, not to hand out."),
+    seed: int = option("Seed of splits, draws and orders.", default=0),
+    output: Path | None = option("Write the comparison: .parquet, .csv, .json.", "--output", "-o"),
+    plot: Path | None = option("Draw utility against safety: .svg, .png, .pdf."),
+    plot_risks: Path | None = option("Draw the risk of people as boxes: .svg, .png, .pdf."),
+    run: Threads,
+    ending: Ending,
+) -> Outcome:
     """Strategies side by side: the risk that each leaves, how like the original it is, what can be learned from it.
 
     The table is split 70 : 15 : 15; strategies are applied to the 70, value-guided ones look at the first 15, and
@@ -95,37 +87,22 @@ def release(
     """
     import datassay as da
 
-    conditions = check_conditions(fail_if)
-    check_written([output, to], [plot, plot_risks], [], [data])
-    check_jobs(jobs)
+    check_written([data], [output, to], [plot, plot_risks])
     if (write is None) != (to is None):
         raise UsageError("--write names the strategy and --to the file: give both")
-    reading = {"ignore": column_list(ignore), "categorical": column_list(categorical), "text": text}
-    table = load_table(data, label, id, reading)
-    options: dict[str, Any] = {
-        "columns": column_list(alike) or None, "sensitive": sensitive, "l": l, "t": t, "strict": not relaxed,
-    }  # fmt: skip
-
-    def strategy(name: str) -> Any:
-        """k=8 with what the options say of it; every other strategy by its name."""
-        word, equals, number = name.partition("=")
-        if word.strip() != "k" or not equals or not number.strip().isdigit():
-            return name
-        return lambda table: da.release.mondrian(table, int(number), **options)
-
+    table = load_table(data, label, reading.id, reading.arguments() | {"text": text})
+    compared = default("compare_releases", "strategies") if strategies is None else column_list(strategies)
     found = da.compare_releases(
         table,
-        strategies={name: strategy(name) for name in column_list(strategies)},
-        k=k,
-        people=people,
+        strategies={name: groups.strategy(name) for name in compared},
         individuals=individuals,
         seed=seed,
-        scenarios=scenarios,
-        permutations=permutations,
-        n_jobs=jobs,
-        progress=shows_progress(quiet),
+        **search.given(),
+        **run.arguments(ending.progress),
     )
-    made = None if write is None else da.release.make_release(strategy(write), table, k=k, seed=seed)
+    made = None
+    if write is not None:
+        made = da.release.make_release(groups.strategy(write), table, seed=seed, **search.given("k"))
     if output is not None:
         found.save(output)
     draw(found.plot, plot, 7, 5)
@@ -137,13 +114,5 @@ def release(
         said.append("\nWhat each strategy does to people, by their value:")
         for name, numbers in found.individuals().items():
             said.append(f"  {name}: " + ", ".join(f"{what} {number:.3g}" for what, number in numbers.items()))
-    conclude(
-        "release",
-        found.facts(),
-        said,
-        [*found.notes, *(() if made is None else made.notes)],
-        [output, to, plot, plot_risks],
-        quiet=quiet,
-        as_json=as_json,
-        conditions=conditions,
-    )
+    notes = [*found.notes, *(() if made is None else made.notes)]
+    return Outcome(found.facts(), said, notes, [output, to, plot, plot_risks])

@@ -5,18 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument
 
 from datassay._errors import InputError, UsageError
-from datassay.cli.options import (
-    FailIfOption,
-    JsonOption,
-    QuietOption,
-    as_text,
-    check_conditions,
-    check_written,
-    conclude,
-    draw,
-)
+from datassay.cli.command import Ending, Outcome, as_text, check_written, command, draw, listing, option
 
 if TYPE_CHECKING:
     from datassay.reproduce import Reproduction
@@ -28,17 +20,17 @@ def _complete(incomplete: str) -> list[str]:
     return [name for name in list_reproductions() if name.startswith(incomplete)]
 
 
+@command("reproduce")
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(help="What to reproduce; without it, list what there is.", autocompletion=_complete),
+        Argument(help="What to reproduce; without it, list what there is.", autocompletion=_complete),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with the Parquet files; DATASSAY_DATA if left out.")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw it, where there is a figure: .svg, .png or .pdf.")] = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Path | None = option("Folder with the Parquet files; DATASSAY_DATA if left out."),
+    figure: Path | None = option("Draw it, where there is a figure: .svg, .png or .pdf."),
+    *,
+    ending: Ending,
+) -> Outcome:
     """Redo a published table and put our numbers beside the published ones.
 
     Exit code 1 means that they do not agree.
@@ -52,8 +44,7 @@ def reproduce(
     from datassay.reproduce import list_reproductions
     from datassay.reproduce import reproduce as redo
 
-    conditions = check_conditions(fail_if)
-    check_written([], [figure], [], [])
+    check_written([], figures=[figure])
     if data is not None:
         if not data.is_dir():
             raise InputError(f"--data {str(data)!r} is not a folder")
@@ -62,17 +53,10 @@ def reproduce(
         if figure is not None:
             raise UsageError("name what to draw, such as: datassay reproduce tknn-detection --figure f.svg")
         known = list_reproductions()
-        conclude(
-            "reproduce",
+        return Outcome(
             {"reproductions": len(known)} | {f"title.{key}": title for key, title in known.items()},
-            [_listing(known)],
-            [],
-            [],
-            quiet=quiet,
-            as_json=as_json,
-            conditions=conditions,
+            [listing("name", "what it redoes", rows=list(known.items()))],
         )
-        return
     result = redo(name)
     notes = []
     if figure is not None and result.draw is None:
@@ -81,18 +65,7 @@ def reproduce(
     elif result.draw is not None:
         draw(result.draw, figure)
     said = [_beside(result), f"{result.finding}."]
-    conclude("reproduce", result.facts(), said, notes, [figure], quiet=quiet, as_json=as_json, conditions=conditions)
-    if not result.holds:
-        raise typer.Exit(1)
-
-
-def _listing(known: dict[str, str]) -> str:
-    from rich.table import Table
-
-    listing = Table("name", "what it redoes", box=None)
-    for key, title in known.items():
-        listing.add_row(key, title)
-    return as_text(listing)
+    return Outcome(result.facts(), said, notes, [figure], None if result.holds else typer.Exit(1))
 
 
 def _beside(result: "Reproduction") -> str:

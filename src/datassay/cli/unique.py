@@ -1,84 +1,71 @@
 """``datassay unique``: which attributes identify people, whom, and what coarsening them would change."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from datassay._choices import MissingValues
 from datassay._errors import UsageError
-from datassay.cli.options import (
-    CategoricalOption,
-    DataArgument,
-    FailIfOption,
-    JobsOption,
-    JsonOption,
-    QuietOption,
-    check_conditions,
-    check_jobs,
-    check_written,
-    column_list,
-    conclude,
-    draw,
-    shows_progress,
-)
+from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, given, option
+from datassay.cli.inputs import Categorical, Data, Id, Threads, column_list, to_bytes
 
 
+@dataclass(frozen=True)
+class Sampling(Options):
+    """How many orders of the attributes are drawn, where not all are visited."""
+
+    permutations: int | None = option("Sampling: how many orders.")
+    tolerance: float | None = option("Sampling: until means are known to ± this many bits.")
+    seconds: float | None = option("Sampling: until this time is over.")
+    confidence: float | None = option(
+        "Sampling: probability that an interval covers ({uniqueness_shapley.confidence})."
+    )
+
+
+@dataclass(frozen=True)
+class Counting(Threads):
+    """How many threads count, and in how much memory."""
+
+    memory: int | None = option(
+        "MiB to use; larger files are counted on disk ({uniqueness_shapley.memory}).", min=64, callback=to_bytes
+    )
+
+
+@command("unique")
 def unique(
-    data: DataArgument,
-    columns: Annotated[
-        str, typer.Option("--columns", "-c", help="Attributes, separated by commas; all columns if left out.")
-    ] = "",
-    by: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to group people by, as it is (county) or coarser (age=10). May be repeated."),
-    ] = None,
-    coarsen: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Make an attribute coarser: age=5 (bins of 5; of categories, the first 5 characters), age=18,65 (cut "
-            "points), birth=year (or month), zip=county (another column), race= (one bucket). All numbers are then "
-            "of the coarser attributes; a table compares them with those as they are. May be repeated."
-        ),
-    ] = None,
-    drop: Annotated[str, typer.Option(help="Attributes whose dropping is to be looked at, separated by commas.")] = "",
-    key: Annotated[bool, typer.Option("--key", help="Also look at what a database key would change.")] = False,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Also tell how pairs of attributes interact.")] = False,
-    missing: Annotated[
-        MissingValues, typer.Option(help="A missing value is a value of its own, or its row is left out.")
-    ] = "value",
-    weights: Annotated[str | None, typer.Option(help="Column with the number of people a row stands for.")] = None,
-    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    categorical: CategoricalOption = "",
-    sampled: Annotated[
-        bool, typer.Option("--sampled", help="Estimate from random orders of the attributes (always beyond 20).")
-    ] = False,
-    permutations: Annotated[int | None, typer.Option(help="Sampling: how many orders.")] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Sampling: until means are known to ± this many bits.")
-    ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Sampling: until this time is over.")] = None,
-    confidence: Annotated[float, typer.Option(help="Sampling: probability that an interval covers.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Sampling: seed of the orders.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the bits of each person: .parquet, .csv, .json.")
-    ] = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(help="Write all tables into a new folder, as CSV: means, sets, groups, changes, pairs, by_….csv."),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a stacked bar for each person: .svg, .png, .pdf.")] = None,
-    plot_means: Annotated[Path | None, typer.Option(help="Draw attributes beside their entropies.")] = None,
-    plot_by: Annotated[Path | None, typer.Option(help="Draw group against group (the first column of --by).")] = None,
-    plot_changes: Annotated[Path | None, typer.Option(help="Draw the effect of coarsening, dropping, a key.")] = None,
-    top: Annotated[int, typer.Option(help="How many people to list.", min=0)] = 5,
-    jobs: JobsOption = -1,
-    memory: Annotated[int, typer.Option(help="MiB to use; larger files are counted on disk.", min=64)] = 4096,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Data,
+    columns: str = option("Attributes, separated by commas; all columns if left out.", "--columns", "-c", default=""),
+    by: list[str] | None = option("Column to group people by, as it is (county) or coarser (age=10). May be repeated."),
+    coarsen: list[str] | None = option(
+        "Make an attribute coarser: age=5 (bins of 5; of categories, the first 5 characters), age=18,65 (cut "
+        "points), birth=year (or month), zip=county (another column), race= (one bucket). All numbers are then "
+        "of the coarser attributes; a table compares them with those as they are. May be repeated."
+    ),
+    drop: str = option("Attributes whose dropping is to be looked at, separated by commas.", default=""),
+    key: bool = option("Also look at what a database key would change."),
+    pairs: bool = option("Also tell how pairs of attributes interact."),
+    missing: MissingValues | None = option(
+        "A missing value is a value of its own, or its row is left out ({uniqueness_shapley.missing})."
+    ),
+    weights: str | None = option("Column with the number of people a row stands for."),
+    id: Id = None,
+    categorical: Categorical = "",
+    sampled: bool = option("Estimate from random orders of the attributes (always beyond 20)."),
+    *,
+    sampling: Sampling,
+    seed: int = option("Sampling: seed of the orders.", default=0),
+    output: Path | None = option("Write the bits of each person: .parquet, .csv, .json.", "--output", "-o"),
+    tables: Path | None = option(
+        "Write all tables into a new folder, as CSV: means, sets, groups, changes, pairs, by_….csv."
+    ),
+    plot: Path | None = option("Draw a stacked bar for each person: .svg, .png, .pdf."),
+    plot_means: Path | None = option("Draw attributes beside their entropies."),
+    plot_by: Path | None = option("Draw group against group (the first column of --by)."),
+    plot_changes: Path | None = option("Draw the effect of coarsening, dropping, a key."),
+    top: int = option("How many people to list.", default=5, min=0),
+    run: Counting,
+    ending: Ending,
+) -> Outcome:
     """Which attributes identify people: bits for each person, attribute and group, and what coarsening would change.
 
     An attribute's bits are its uniqueness Shapley value: what it adds on average, over all orders of revealing
@@ -92,13 +79,11 @@ def unique(
     import datassay as da
     from datassay import results
 
-    conditions = check_conditions(fail_if)
     grouping = _coarsenings("--by", by or [], plain=True)
     if tables is not None:
         results.check_new_folder(tables)
     figures = [plot, plot_means, plot_by, plot_changes]
-    check_written([output], figures, [tables], [data])
-    check_jobs(jobs)
+    check_written([data], [output], figures, [tables])
     if plot_by is not None and not grouping:
         raise UsageError("--plot-by needs --by: the column to group people by")
     changed = _coarsenings("--coarsen", coarsen or [])
@@ -116,17 +101,12 @@ def unique(
         table,
         column_list(columns) or None,
         coarsen=changed,
-        missing=missing,
         weights=weights,
         method="sampled" if sampled else None,
-        permutations=permutations,
-        tolerance=tolerance,
-        seconds=seconds,
-        confidence=confidence,
         seed=seed,
-        n_jobs=jobs,
-        memory=memory * 2**20,
-        progress=shows_progress(quiet),
+        **given(missing=missing),
+        **sampling.given(),
+        **run.arguments(ending.progress),
         **reading,
     )
     grouped = {name: found.by(name, how) for name, how in grouping.items()}
@@ -150,18 +130,10 @@ def unique(
     said = [found.summary(top), f"\n{replace(groups, notes=()).summary(0)}"]
     for told in shown.values():
         facts |= told.facts()
-        notes = tuple(note for note in told.notes if note not in found.notes)
-        said.append(f"\n{replace(told, notes=notes).summary(20)}")
-    conclude(
-        "unique",
-        facts,
-        said,
-        [note for one in (found, groups, *shown.values()) for note in one.notes],
-        [output, tables, *figures],
-        quiet=quiet,
-        as_json=as_json,
-        conditions=conditions,
-    )
+        new = tuple(note for note in told.notes if note not in found.notes)
+        said.append(f"\n{replace(told, notes=new).summary(20)}")
+    notes = [note for one in (found, groups, *shown.values()) for note in one.notes]
+    return Outcome(facts, said, notes, [output, tables, *figures])
 
 
 def _coarsenings(option: str, given: list[str], plain: bool = False) -> dict[str, Any]:

@@ -1,43 +1,28 @@
 """``datassay value``: what every record of a table is worth."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import typer
 
-from datassay._choices import Bound, Distance, KnnUtility, Missing, Sampling, Scaling, Variant
+from datassay._choices import Bound, Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
 from datassay._errors import InputError, UsageError
-from datassay.cli.options import (
-    BlocksOption,
-    CategoricalOption,
-    CheckpointOption,
-    DaskOption,
-    DataArgument,
-    DeviceOption,
-    FailIfOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    Model,
-    QuietOption,
-    TextOption,
-    as_number,
-    bytes_for_blocks,
+from datassay.cli.command import (
+    Ending,
+    Options,
+    Outcome,
     check_applies,
-    check_conditions,
-    check_jobs,
     check_written,
-    column_list,
-    conclude,
+    command,
+    default,
     draw,
-    load_table,
-    make_model,
-    names_many,
-    on_cluster,
-    reading_options,
-    shows_progress,
+    given,
+    option,
+    parameters,
 )
+from datassay.cli.inputs import Data, Devices, Label, Reading, as_number, load_table, names_many
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +30,7 @@ if TYPE_CHECKING:
 
     from datassay.data import Table
     from datassay.results import Values
-    from datassay.value import Estimate, Tuning
+    from datassay.value import Design, Tuning
 
 Method = Literal[
     "knn-shapley",
@@ -64,161 +49,84 @@ Method = Literal[
 ]
 
 
-FITS = "Methods that fit a model (data-shapley and those after it)"
+@dataclass(frozen=True)
+class Nearest(Options):
+    """How records are valued by nearest neighbours."""
+
+    k: str | None = option("Number of neighbours ({knn_shapley.k}), or 'auto' for the most accurate.", "--k", "-k")
+    tau: str | None = option(
+        "For tknn-shapley: largest distance of a neighbour; 'auto' (default): the most accurate. For waka: "
+        "the threshold of removal and addition ({waka.tau})."
+    )
+    variant: Variant | None = option("For waka: signed, or for removal or addition ({waka.variant}).")
+    metric: Distance | None = option("Distance ({knn_shapley.metric}; for tknn-shapley {tknn_shapley.metric}).")
+    utility: KnnUtility | None = option("Utility for knn-shapley, knn-loo and self-shapley ({knn_shapley.utility}).")
+    balance: float | None = option("Weigh validation classes: others count this many times the smallest.")
+    tolerance: float | None = option("Allow values to be off by as much, for speed; exact without.")
+
+    def __post_init__(self) -> None:
+        from datassay import _checks
+
+        if self.balance is not None:
+            _checks.number("--balance", self.balance, above=0)
 
 
+@dataclass(frozen=True)
+class Fits(Options):
+    """How records are valued by models that are fitted to coalitions of them."""
+
+    panel = "Methods that fit a model (data-shapley and those after it)"
+
+    model: Model | None = option("Which model is fitted (logistic-regression).")
+    scoring: str | None = option("A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss.")
+    group_by: str | None = option("Column that names the owner of a record: value owners instead of records.")
+    max_coalitions: int | None = option("Stop after so many model fits (10,000 if no other limit is given).")
+    max_seconds: float | None = option("Stop after so much time.")
+    max_width: float | None = option("Stop when every interval is narrower than this.")
+    sampling: Sampling | None = option("How orders are drawn; exact visits every coalition of a few owners.")
+    truncation: float | None = option("Follow an order only until the score is within this of everybody's.")
+    alpha: float | None = option(
+        "For layered-shapley: the error allowed ({layered_design.alpha}). For beta-shapley: its alpha "
+        "({beta_shapley.alpha})."
+    )
+    beta: float | None = option(
+        "For layered-shapley: the chance of a larger error ({layered_design.beta}). For beta-shapley: its "
+        "beta ({beta_shapley.beta})."
+    )
+    c: float | None = option("For layered-shapley: a record adds at most c/k to k others.")
+    bound: Bound | None = option("For layered-shapley: coalitions as published, or fewer for the same promise.")
+    design: Path | None = option("For layered-shapley: file of the drawn coalitions; read if it exists, else written.")
+    kappa: float | None = option("For stable-logistic-regression: bound on a record's length (1).")
+    lam: float | None = option("For stable-logistic-regression: strength of the penalty (1).")
+    cache: Path | None = option("File that keeps scores by coalition; a run cut short goes on from it.")
+    convergence: Path | None = option("Draw how estimates converged: .svg, .png or .pdf.")
+
+
+@command("value")
 def value(
-    data: DataArgument,
-    label: LabelOption = None,
-    validation: Annotated[Path | None, typer.Option(help="File of validation records, with the same columns.")] = None,
-    split: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of DATA to value; the rest validates. Without --validation and --split, every record "
-            "is valued by all the others."
-        ),
-    ] = None,
-    method: Annotated[Method, typer.Option("--method", "-m", help="How records are valued.")] = "knn-shapley",
-    k: Annotated[
-        str | None,
-        typer.Option("--k", "-k", help="Number of neighbours (5), or 'auto' for the most accurate."),
-    ] = None,
-    tau: Annotated[
-        str | None,
-        typer.Option(
-            help="For tknn-shapley: largest distance of a neighbour; 'auto' (default): the most accurate. For waka: "
-            "the threshold of removal and addition (0.5)."
-        ),
-    ] = None,
-    variant: Annotated[Variant | None, typer.Option(help="For waka: signed, or for removal or addition.")] = None,
-    metric: Annotated[
-        Distance | None,
-        typer.Option(help="Distance; cosine for tknn-shapley and euclidean otherwise, if left out."),
-    ] = None,
-    utility: Annotated[
-        KnnUtility | None,
-        typer.Option(help="Utility for knn-shapley, knn-loo and self-shapley; soft if left out."),
-    ] = None,
-    balance: Annotated[
-        float | None,
-        typer.Option(help="Weigh validation classes: others count this many times the smallest."),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Allow values to be off by as much, for speed; exact without.")
-    ] = None,
-    model: Annotated[
-        Model | None,
-        typer.Option(rich_help_panel=FITS, help="Which model is fitted (logistic-regression)."),
-    ] = None,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=FITS, help="A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss."
-        ),
-    ] = None,
-    group_by: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=FITS, help="Column that names the owner of a record: value owners instead of records."
-        ),
-    ] = None,
-    max_coalitions: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=FITS, help="Stop after so many model fits (10,000 if no other limit is given)."),
-    ] = None,
-    max_seconds: Annotated[float | None, typer.Option(rich_help_panel=FITS, help="Stop after so much time.")] = None,
-    max_width: Annotated[
-        float | None, typer.Option(rich_help_panel=FITS, help="Stop when every interval is narrower than this.")
-    ] = None,
-    sampling: Annotated[
-        Sampling | None,
-        typer.Option(rich_help_panel=FITS, help="How orders are drawn; exact visits every coalition of a few owners."),
-    ] = None,
-    truncation: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=FITS, help="Follow an order only until the score is within this of everybody's."),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel=FITS, help="For layered-shapley: the error allowed (0.1). For beta-shapley: its alpha (16)."
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel=FITS,
-            help="For layered-shapley: the chance of a larger error (0.05). For beta-shapley: its beta (1).",
-        ),
-    ] = None,
-    c: Annotated[
-        float | None,
-        typer.Option("--c", rich_help_panel=FITS, help="For layered-shapley: a record adds at most c/k to k others."),
-    ] = None,
-    bound: Annotated[
-        Bound | None,
-        typer.Option(
-            rich_help_panel=FITS, help="For layered-shapley: coalitions as published, or fewer for the same promise."
-        ),
-    ] = None,
-    design: Annotated[
-        Path | None,
-        typer.Option(
-            rich_help_panel=FITS,
-            help="For layered-shapley: file of the drawn coalitions; read if it exists, else written.",
-        ),
-    ] = None,
-    kappa: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=FITS, help="For stable-logistic-regression: bound on a record's length (1)."),
-    ] = None,
-    lam: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=FITS, help="For stable-logistic-regression: strength of the penalty (1)."),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            rich_help_panel=FITS, help="File that keeps scores by coalition; a run cut short goes on from it."
-        ),
-    ] = None,
-    convergence: Annotated[
-        Path | None, typer.Option(rich_help_panel=FITS, help="Draw how estimates converged: .svg, .png or .pdf.")
-    ] = None,
-    id: Annotated[str | None, typer.Option("--id", help="Column that identifies a row.")] = None,
-    ignore: IgnoreOption = "",
-    categorical: CategoricalOption = "",
-    text: TextOption = "refuse",
-    missing: Annotated[
-        Missing, typer.Option(help="Missing values: fill in the training median or a category, or refuse.")
-    ] = "impute",
-    scale: Annotated[Scaling, typer.Option(help="How numbers are scaled, fitted on training data.")] = "standard",
-    truth: Annotated[
-        str | None,
-        typer.Option(help="A true/false column, not used as a feature: how well do low values find it?"),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of --split, and of coalitions that are drawn.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write values here: .parquet, .csv or .json.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the distribution of values: .svg, .png or .pdf.")] = None,
-    top: Annotated[int, typer.Option(help="How many of the best and worst records to list.", min=0)] = 5,
-    streamed: Annotated[
-        bool,
-        typer.Option(
-            "--streamed",
-            help="Read DATA, a Parquet file, in blocks: it need not fit into memory. A folder or pattern always is.",
-        ),
-    ] = False,
-    jobs: JobsOption = -1,
-    memory: BlocksOption = None,
-    dask: DaskOption = None,
-    device: DeviceOption = None,
-    checkpoint: CheckpointOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    fail_if: FailIfOption = None,
-) -> None:
+    data: Data,
+    label: Label = None,
+    validation: Path | None = option("File of validation records, with the same columns."),
+    split: float | None = option(
+        "Share of DATA to value; the rest validates. Without --validation and --split, every record "
+        "is valued by all the others."
+    ),
+    method: Method = option("How records are valued.", "--method", "-m", default="knn-shapley"),
+    *,
+    near: Nearest,
+    fits: Fits,
+    reading: Reading,
+    truth: str | None = option("A true/false column, not used as a feature: how well do low values find it?"),
+    seed: int = option("Seed of --split, and of coalitions that are drawn.", default=0),
+    output: Path | None = option("Write values here: .parquet, .csv or .json.", "--output", "-o"),
+    plot: Path | None = option("Draw the distribution of values: .svg, .png or .pdf."),
+    top: int = option("How many of the best and worst records to list.", default=5, min=0),
+    streamed: bool = option(
+        "Read DATA, a Parquet file, in blocks: it need not fit into memory. A folder or pattern always is."
+    ),
+    run: Devices,
+    ending: Ending,
+) -> Outcome:
     """Tell what every record is worth: read a table, value its records, write and summarise the values.
 
     A record is worth what it adds to the score of a model on validation records: by k-NN Shapley values, or as --method
@@ -242,59 +150,22 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
 
       datassay value "people/*.parquet" --validation val.parquet --label y --method tknn-shapley --tau -0.5
     """
-    from dataclasses import replace
-
-    import datassay as da
-    from datassay import _checks, results
-
-    conditions = check_conditions(fail_if)
-    check_written(
-        [output], [plot, convergence], [design, cache], [data, None if validation is None else str(validation)]
-    )
+    convergence, design = fits.convergence, fits.design
+    check_written([data, validation], [output], [plot, convergence], [design, fits.cache])
     if validation is not None and split is not None:
         raise UsageError("--validation and --split cannot go together: one of them holds the validation records")
-    check_jobs(jobs)
-    if balance is not None:
-        _checks.number("--balance", balance, above=0)
-    given: dict[str, Any] = {
-        "k": k, "tau": tau, "metric": metric, "utility": utility, "balance": balance, "variant": variant,
-        "tolerance": tolerance, "model": model, "scoring": scoring, "group_by": group_by,
-        "max_coalitions": max_coalitions, "max_seconds": max_seconds, "max_width": max_width, "sampling": sampling,
-        "truncation": truncation, "alpha": alpha, "beta": beta, "c": c, "bound": bound, "design": design,
-        "kappa": kappa, "lam": lam, "cache": cache, "convergence": convergence,
-        "checkpoint": checkpoint, "device": device,
-    }  # fmt: skip
-    check_applies(
-        method, given, BY_MODEL[method] if method in BY_MODEL else APPLIES[method] | {"metric", "checkpoint", "device"}
-    )
-    if dask is not None and device is not None:
-        raise UsageError("--dask and --device are two answers to who does the work; give one of them")
-    if truth is not None and group_by is not None:
+    asked = Request(
+        method, data, label, validation, split, seed, truth, reading,
+        near.given() | fits.given() | run.given("checkpoint", "device"), run.arguments(ending.progress), ending.quiet,
+    )  # fmt: skip
+    check_applies(method, asked.options, asked.taken)
+    if truth is not None and fits.group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
-    run: dict[str, Any] = {"n_jobs": jobs, "progress": shows_progress(quiet)}
     if streamed or names_many(data):
-        from datassay.cli.streamed import check_streamed, value_streamed
-
-        unusable: dict[str, object] = {
-            "--split": split, "--truth": truth, "--categorical": categorical, "--text": text != "refuse",
-            "--scale minmax": scale == "minmax",
-            "--dask": dask, "--device": device,
-        }  # fmt: skip
-        check_streamed(data, method, label, validation, given, unusable)
-        assert label is not None
-        assert validation is not None
-        values, how = value_streamed(
-            method, data, label, id, validation, column_list(ignore), scale, given,
-            run | {"memory": bytes_for_blocks(memory)},
-        )  # fmt: skip
-        tuned: Tuning | None = None
-        marked = None
+        values, how, tuned, marked = value_streamed(asked, {"--dask": run.dask, "--device": run.device})
     else:
-        with on_cluster(dask):
-            values, how, tuned, marked = _in_memory(
-                data, label, validation, split, method, given, run, id, truth, group_by, seed, memory, quiet,
-                reading_options(ignore, categorical, text, missing, scale),
-            )  # fmt: skip
+        with run.at_work():
+            values, how, tuned, marked = value_in_memory(asked)
     if split is not None:
         values = replace(values, seed=seed)
     if output is not None:
@@ -311,73 +182,107 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         facts |= tuned.facts()
         said.insert(0, f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
     if marked is not None:
-        inverted = results.high_is_suspicious(values)
+        import datassay as da
+        from datassay.results import high_is_suspicious
+
+        inverted = high_is_suspicious(values)
         found = da.detect_errors(-values.values if inverted else values, marked)
         facts |= found.facts()
         said.append(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")
-    try:
-        conclude(
-            "value",
-            facts,
-            said,
-            notes,
-            [output, plot, convergence, design],
-            quiet=quiet,
-            as_json=as_json,
-            conditions=conditions,
-        )
-    finally:
-        if getattr(values, "stopped", None) == "interrupted":  # whatever was found in what there is
-            raise typer.Exit(130)
+    interrupted = getattr(values, "stopped", None) == "interrupted"  # whatever was found in what there is
+    return Outcome(facts, said, notes, [output, plot, convergence, design], typer.Exit(130) if interrupted else None)
 
 
-def _in_memory(
-    data: str,
-    label: str | None,
-    validation: Path | None,
-    split: float | None,
-    method: Method,
-    given: dict[str, Any],
-    run: dict[str, Any],
-    id: str | None,
-    truth: str | None,
-    group_by: str | None,
-    seed: int,
-    memory: int | None,
-    quiet: bool,
-    reading: dict[str, Any],
-) -> "tuple[Values, str, Tuning | None, NDArray[np.bool_] | None]":
-    """The values of a table that is read as a whole, how they were obtained, what was tuned, and what is marked."""
+SELF: Final = ("self-shapley", "self-waka")
+# What a function that has no parameter of an option's name must take for the option to mean something.
+_TAKEN_AS: Final = {
+    "balance": "weights",
+    "group_by": "groups",
+    "max_coalitions": "max_bags",
+    "kappa": "model",
+    "lam": "model",
+    "convergence": "max_width",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be valued, by what, and the options given of those that not every method has."""
+
+    method: str
+    data: str
+    label: str | None
+    validation: Path | None
+    split: float | None
+    seed: int
+    truth: str | None
+    reading: Reading
+    options: dict[str, Any]
+    run: dict[str, Any]
+    quiet: bool
+
+    @property
+    def function(self) -> str:
+        """The name of the function to call."""
+        return self.method.replace("-", "_")
+
+    @property
+    def taken(self) -> Callable[[str], bool]:
+        """Whether an option means something to the method: its function takes it."""
+        taken = parameters(self.function)
+        return lambda option: option in taken or _TAKEN_AS.get(option) in taken
+
+    def call(self, *data: object, **options: Any) -> "Values":
+        """The values."""
+        import datassay
+
+        values: Values = getattr(datassay, self.function)(*data, **options)
+        return values
+
+
+class Valued(NamedTuple):
+    """Values, how they were obtained, what was tuned for them, and which records are marked as faulty."""
+
+    values: "Values"
+    how: str
+    tuned: "Tuning | None" = None
+    marked: "NDArray[np.bool_] | None" = None
+
+
+def value_in_memory(asked: Request) -> Valued:
+    """The values of a table that is read as a whole."""
     from datassay import _checks
     from datassay.data import column_names, read_table
 
+    reading = asked.reading.arguments()
     aside: list[str] = reading["ignore"]
     beside: list[str] = []
-    if validation is not None and validation.is_file() and Path(data).is_file():
+    if aside and asked.validation is not None and asked.validation.is_file() and Path(asked.data).is_file():
         # A column to ignore may be in one of the two files only.
-        known, beside = column_names(data), [name for name in aside if name in column_names(validation)]
+        known, there = column_names(asked.data), column_names(asked.validation)
+        beside = [name for name in aside if name in there]
         aside = [name for name in aside if name in known or name not in beside]
-    reading["ignore"] = [*aside, *(name for name in (truth, group_by) if name is not None and name not in aside)]
-    train = load_table(data, label, id, reading)
+    apart = [name for name in (asked.truth, asked.options.get("group_by")) if name is not None]
+    reading["ignore"] = [*aside, *(name for name in apart if name not in aside)]
+    train = load_table(asked.data, asked.label, asked.reading.id, reading)
     held_out: Table | None = None
-    if validation is not None:
-        held_out = read_table(validation, like=train, text=reading["text"], ignore=beside)
+    if asked.validation is not None:
+        held_out = read_table(asked.validation, like=train, ignore=beside, **asked.reading.given("text"))
         how = f"Validated on {len(held_out):,} records of {held_out.name}."
-    elif split is not None:
-        _checks.number("--split", split, above=0, below=1)
-        train, held_out = train.split(split, seed=seed)
-        how = f"Validated on {len(held_out):,} records held out of {train.name} (split {split:g}, seed {seed})."
-    elif method in SELF:
+    elif asked.split is not None:
+        _checks.number("--split", asked.split, above=0, below=1)
+        train, held_out = train.split(asked.split, seed=asked.seed)
+        drawn = f"(split {asked.split:g}, seed {asked.seed})"
+        how = f"Validated on {len(held_out):,} records held out of {train.name} {drawn}."
+    elif asked.method in SELF:
         how = f"Every record of {train.name} valued for predicting itself."
     else:
         how = f"Validated on the other records of {train.name}, each in turn."
-    marked = None if truth is None else _marked(train, truth)
-    tuned: Tuning | None = None
-    if method in BY_MODEL:
-        values: Values = _run_model(method, train, held_out, given, run | {"seed": seed}, quiet)
-    else:
-        values, tuned = _run(method, train, held_out, given, run | {"memory": bytes_for_blocks(memory)})
-    return values, how, tuned, marked
+    marked = None if asked.truth is None else _marked(train, asked.truth)
+    if asked.taken("model"):
+        return Valued(_by_model(asked, train, held_out), how, None, marked)
+    values, tuned = _by_neighbours(asked, train, held_out)
+    return Valued(values, how, tuned, marked)
 
 
 def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
@@ -389,130 +294,185 @@ def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
     return marked
 
 
-# The options that mean something to each method, beside those of the data and of the run.
-APPLIES = {
-    "knn-shapley": {"k", "utility", "tolerance", "balance", "validation"},
-    "knn-banzhaf": {"k", "tolerance", "balance", "validation"},
-    "knn-loo": {"k", "utility", "balance", "validation"},
-    "tknn-shapley": {"tau", "balance", "validation"},
-    "self-shapley": {"k", "utility", "tolerance"},
-    "waka": {"k", "tau", "variant", "tolerance", "balance", "validation"},
-    "self-waka": {"k", "tolerance"},
-}
-_FITS = {"model", "scoring", "group_by", "kappa", "lam", "cache", "checkpoint"}
-_STOPS = {"max_coalitions", "max_seconds", "max_width", "convergence"}
-BY_MODEL = {
-    "data-shapley": {*_FITS, *_STOPS, "sampling", "truncation"},
-    "data-banzhaf": {*_FITS, *_STOPS, "sampling"},
-    "beta-shapley": {*_FITS, *_STOPS, "sampling", "truncation", "alpha", "beta"},
-    "leave-one-out": _FITS,
-    "data-oob": {*_STOPS, "model", "group_by", "kappa", "lam"},
-    "layered-shapley": {*_FITS, "alpha", "beta", "c", "bound", "design"},
-}
-SELF = ("self-shapley", "self-waka")
+def check_threshold(options: dict[str, Any]) -> None:
+    """Refuse a threshold for the variant of WaKA that has none."""
+    if "tau" in options and options.get("variant", "signed") == "signed":
+        raise UsageError("--tau is the threshold of --variant removal and addition")
 
 
-def _run(
-    method: Method, train: "Table", held_out: "Table | None", given: dict[str, Any], run: dict[str, Any]
-) -> "tuple[Values, Tuning | None]":
-    """Call the method with the options given, tuning k or tau where asked."""
+def _by_neighbours(asked: Request, train: "Table", held_out: "Table | None") -> "tuple[Values, Tuning | None]":
+    """Values by nearest neighbours; k or τ tuned where that is wanted."""
     import datassay as da
 
-    if held_out is not None and method in SELF:
-        raise UsageError(f"{method} values records for themselves: leave out --validation and --split")
-    metric: Distance = given["metric"] or ("cosine" if method == "tknn-shapley" else "euclidean")
-    arguments: dict[str, Any] = dict(run)
+    if held_out is not None and asked.method in SELF:
+        raise UsageError(f"{asked.method} values records for themselves: leave out --validation and --split")
+    options = dict(asked.options)
+    if asked.method == "tknn-shapley":
+        options.setdefault("tau", "auto")
+    k, tau, balance, metric = (options.pop(name, None) for name in ("k", "tau", "balance", "metric"))
     data: Table | da.Neighbours = train
-    is_tuned = given["tau"] in (None, "auto") if method == "tknn-shapley" else given["k"] == "auto"
-    if is_tuned and given["device"] is None:  # tuning and the method look at the same neighbours
-        data = da.Neighbours(train, held_out, metric=metric, memory=run["memory"])
+    common = dict(asked.run)
+    if "auto" in (k, tau) and "device" not in options:  # tuning and the method look at the same neighbours
+        metric = default(asked.function, "metric") if metric is None else metric
+        data = da.Neighbours(train, held_out, metric=metric, **given(memory=asked.run.get("memory")))
     else:
-        arguments["metric"] = metric
-        if "validation" in APPLIES[method]:
-            arguments["X_val"] = held_out
-    if "validation" in APPLIES[method] and given["balance"] is not None:
-        labels = (train if held_out is None else held_out).labels
-        arguments["weights"] = da.balance_weights(labels, given["balance"])
+        common |= given(metric=metric) | ({"X_val": held_out} if asked.taken("X_val") else {})
+    if balance is not None:
+        common["weights"] = da.balance_weights((train if held_out is None else held_out).labels, balance)
+    if asked.method == "waka":
+        check_threshold(asked.options)
     tuned: Tuning | None = None
-    if method == "waka" and given["tau"] is not None:
-        if given["variant"] in (None, "signed"):
-            raise UsageError("--tau is the threshold of --variant removal and addition")
-        arguments["tau"] = as_number("--tau", given["tau"], float)
-    if method == "tknn-shapley":
-        if is_tuned:
-            tuned = da.tune_tau(data, **arguments)
-            arguments["tau"] = tuned.best
-        else:
-            arguments["tau"] = as_number("--tau", given["tau"], float)
-    else:
-        if is_tuned:
-            tuned = da.tune_k(data, **arguments)
-            arguments["k"] = int(tuned.best)
-        else:
-            arguments["k"] = 5 if given["k"] is None else as_number("--k", given["k"], int)
-    for name in ("utility", "tolerance", "variant", "checkpoint", "device"):
-        if given[name] is not None:
-            arguments[name] = given[name]
-    values: Values = getattr(da, method.replace("-", "_"))(data, **arguments)
-    return values, tuned
+    if tau == "auto" and asked.method == "tknn-shapley":
+        tuned = da.tune_tau(data, **common)
+        options["tau"] = tuned.best
+    elif tau is not None:
+        options["tau"] = as_number("--tau", tau, float)
+    if k == "auto":
+        tuned = da.tune_k(data, **common)
+        options["k"] = int(tuned.best)
+    elif k is not None:
+        options["k"] = as_number("--k", k, int)
+    return asked.call(data, **common, **options), tuned
 
 
-def _run_model(
-    method: Method,
-    train: "Table",
-    held_out: "Table | None",
-    given: dict[str, Any],
-    run: dict[str, Any],
-    quiet: bool,
-) -> "Estimate":
-    """Call a method that fits a model, with the options given."""
-    import datassay as da
+def _by_model(asked: Request, train: "Table", held_out: "Table | None") -> "Values":
+    """Values by a model that is fitted again and again."""
+    from datassay.cli.models import make_model
 
-    if method == "data-oob":
+    if not asked.taken("X_val"):
         if held_out is not None:
-            raise UsageError("data-oob needs no validation records: leave out --validation and --split")
+            raise UsageError(f"{asked.method} needs no validation records: leave out --validation and --split")
     elif held_out is None:
-        raise UsageError(f"{method} scores a model: name validation records with --validation, or use --split 0.8")
-    estimator = make_model(given["model"], given["kappa"], given["lam"], given["c"], method == "layered-shapley")
-    arguments: dict[str, Any] = dict(run)
-    for name in ("scoring", "max_seconds", "max_width", "truncation", "alpha", "beta", "cache", "checkpoint"):
-        if given[name] is not None:
-            arguments[name] = given[name]
-    for name in ("sampling", "bound"):
-        if given[name] is not None:
-            arguments[name] = given[name]
-    if given["max_coalitions"] is not None:
-        arguments["max_bags" if method == "data-oob" else "max_coalitions"] = given["max_coalitions"]
-    if given["group_by"] is not None:
-        arguments["groups"] = given["group_by"]
-    if method != "data-oob":
-        arguments["X_val"] = held_out
-    if method == "layered-shapley":
-        _layered_arguments(arguments, estimator, train, given, quiet)
-    values: Estimate = getattr(da, method.replace("-", "_"))(estimator, train, **arguments)
-    return values
+        raise UsageError(
+            f"{asked.method} scores a model: name validation records with --validation, or use --split 0.8"
+        )
+    options = {name: option for name, option in asked.options.items() if name != "convergence"}
+    layered, c = asked.taken("design"), options.pop("c", None)
+    constants = {name: options.pop(name) for name in ("kappa", "lam") if name in options}
+    estimator = make_model(options.pop("model", None), stable=layered and c is None, **constants)
+    taken = parameters(asked.function)
+    options = {name if name in taken else _TAKEN_AS[name]: option for name, option in options.items()}
+    if asked.taken("X_val"):
+        options["X_val"] = held_out
+    if layered:
+        promise = options.keys() & {"alpha", "beta", "bound"}
+        options["design"] = _design(asked, train, estimator, c, {name: options.pop(name) for name in promise})
+    run = {name: option for name, option in asked.run.items() if name != "memory"}
+    return asked.call(estimator, train, seed=asked.seed, **run, **options)
 
 
-def _layered_arguments(
-    arguments: dict[str, Any], estimator: Any, train: "Table", given: dict[str, Any], quiet: bool
-) -> None:
-    """Draw or read the design, and say what it takes before it starts."""
+def _design(asked: Request, train: "Table", model: Any, c: float | None, promise: dict[str, Any]) -> "Design":
+    """The design, drawn or read; what it takes is said before it starts."""
     import numpy as np
 
     import datassay as da
     from datassay.value import assumed_c
 
-    n = len(train) if given["group_by"] is None else len(np.unique(train[given["group_by"]]))
-    promise = {name: arguments.pop(name) for name in ("alpha", "beta", "bound") if name in arguments}
-    path = given["design"]
+    path, owners = asked.options.get("design"), asked.options.get("group_by")
     if path is not None and path.exists():
-        if promise or given["c"] is not None:
+        if promise or c is not None:
             raise UsageError(f"{path} holds a design already, with its own --alpha, --beta, --c and --bound")
-        arguments["design"] = da.load_design(path)
+        design = da.load_design(path)
     else:
-        drawn = da.layered_design(n, c=assumed_c(estimator, given["c"]), seed=arguments["seed"], **promise)
-        arguments["design"] = drawn
+        n = len(train) if owners is None else len(np.unique(train[owners]))
+        design = da.layered_design(n, c=assumed_c(model, c), seed=asked.seed, **promise)
         if path is not None:
-            drawn.save(path)
-    if not quiet:
-        typer.echo(arguments["design"].summary(), err=True)
+            design.save(path)
+    if not asked.quiet:
+        typer.echo(design.summary(), err=True)
+    return design
+
+
+STREAMED: Final = ("knn-shapley", "knn-banzhaf", "knn-loo", "tknn-shapley", "waka")
+
+
+def _check_streamed(asked: Request, run: dict[str, object]) -> None:
+    """Refuse, before any work, what cannot be done with records that are read in blocks."""
+    from datassay.data import find_parquet
+
+    find_parquet(asked.data)
+    method, options, reading = asked.method, asked.options, asked.reading
+    if method not in STREAMED:
+        raise UsageError(
+            f"{method} needs all records in memory; records read in blocks (a folder, a pattern or --streamed) are "
+            f"valued by {', '.join(STREAMED)}"
+        )
+    unusable = {
+        "--split": asked.split,
+        "--truth": asked.truth,
+        "--categorical": reading.categorical,
+        "--text": reading.text not in (None, "refuse"),
+        "--scale minmax": reading.scale == "minmax",
+        **run,
+    }
+    for name, value in unusable.items():
+        if value:
+            raise UsageError(f"{name} is for records in memory, and these are read in blocks")
+    if asked.validation is None:
+        raise UsageError("records read in blocks need validation records of their own: name them with --validation")
+    if asked.label is None:
+        raise UsageError("name the column to predict with --label")
+    if method == "tknn-shapley" and options.get("tau") in (None, "auto"):
+        raise UsageError(
+            "--tau must be a number here: to choose one takes all records in memory. Choose it on a sample of them"
+        )
+    if options.get("k") == "auto":
+        raise UsageError("--k must be a number here: to choose one takes all records in memory. Choose it on a sample")
+    if method == "knn-shapley" and "tolerance" not in options:
+        raise UsageError(
+            "exact knn-shapley needs the full ranking of all records, which cannot be put together from blocks; use "
+            "knn-banzhaf, knn-loo, waka or tknn-shapley, which are exact, or give a --tolerance well below what a "
+            "record is worth (all of them together: at most 1)"
+        )
+    if method == "waka":
+        check_threshold(options)
+
+
+def value_streamed(asked: Request, run: dict[str, object]) -> Valued:
+    """The values of records that are read in blocks, all of them together larger than memory if need be."""
+    import datassay as da
+    from datassay.data import column_names, missing_column
+
+    _check_streamed(asked, run)
+    label, validation, reading = asked.label, asked.validation, asked.reading
+    assert label is not None
+    assert validation is not None
+    features = None
+    if ignored := reading.arguments()["ignore"]:
+        present = column_names(asked.data)
+        for name in ignored:
+            if name not in present:
+                raise InputError(f"{asked.data}: {missing_column(name, present)}")
+        features = [name for name in present if name not in {label, reading.id, *ignored}]
+    scale: RecordScaling = "none" if reading.scale == "none" else "standard"
+    records = da.open_records(asked.data, label, features, reading.id, scale=scale)
+    if validation.exists() and validation.resolve() in {file.path.resolve() for file in records.files}:
+        raise UsageError(
+            f"{validation} is one of the files of {asked.data!r}: records cannot be validated on themselves"
+        )
+    X_val, y_val = _validation(validation, label, list(records.features))
+    options: dict[str, Any] = asked.options | asked.run
+    if "balance" in options:
+        options["weights"] = da.balance_weights(y_val, options.pop("balance"))
+    if "tau" in options:
+        options["tau"] = as_number("--tau", options["tau"], float)
+    if "k" in options:
+        options["k"] = as_number("--k", options["k"], int)
+    values = asked.call(records, X_val=X_val, y_val=y_val, **options)
+    many = f"{len(records.files):,} files" if len(records.files) > 1 else records.files[0].name
+    return Valued(values, f"{many} read in blocks. Validated on {len(y_val):,} records of {validation.name}.")
+
+
+def _validation(file: Path, label: str, features: list[str]) -> Any:
+    """Features and labels of the validation records, in the order of the features."""
+    import numpy as np
+
+    import datassay as da
+
+    if file.name.lower().endswith((".parquet", ".pq")):
+        return da.open_records(file, label, features).read()
+    table = da.read_table(file, label=label, columns=features)
+    for name in features:
+        if table.columns[name].kind != "numeric":
+            raise InputError(f"column {name!r} of {table.name} holds no numbers, and the training records do")
+    return np.column_stack([table.columns[name].data.astype(np.float64) for name in features]), table.labels

@@ -10,12 +10,13 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import RecordScaling
 from datassay._errors import InputError, UsageError
 from datassay.data.files import (
     ParquetFile,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Points = NDArray[np.float32] | NDArray[np.float64]
-RecordScaling = Literal["none", "standard"]
+
 BATCH: Final = 2**16  # rows read at a time where only a column or two are read
 FITTED: Final = 2**14  # rows whose mean is taken before it joins the others': fixes the order of summation
 FEW: Final = 20  # rows, of which nothing is concluded from numbers that differ

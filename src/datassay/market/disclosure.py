@@ -7,16 +7,16 @@ chapter 3; Mathematics §9).
 
 import math
 from contextlib import suppress
-from typing import Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from datassay import _checks
 from datassay._choices import Metric, StrategyName, Unseen, Utility
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY, Schedule
-from datassay._work import Progress, check_progress
+from datassay._run import Blocks, documented
+from datassay._work import check_progress
+from datassay.data import ArrayLike, Ids, Labels, Points
 from datassay.market.game import (
     UNCERTIFIED,
     Bounds,
@@ -30,13 +30,15 @@ from datassay.market.game import (
 from datassay.market.strategies import NoisyShapley, RandomSubset, Strategy, check_options
 from datassay.privacy import Guarantee, Ledger, check_apart, check_ledger
 from datassay.results import Parameter
+from datassay.value import knn_shapley
 
 
+@documented(knn_shapley)
 def disclosure_game(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     strategy: StrategyName | Strategy = "ucb",
     epsilon: ArrayLike = 1.0,
     t_max: int = 50,
@@ -56,10 +58,8 @@ def disclosure_game(
     diagnostics: bool = True,
     ledger: Ledger | None = None,
     seed: int | None = None,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Disclosure:
     """Play the information disclosure game: what is data worth when it is revealed bit by bit?
 
@@ -116,8 +116,6 @@ def disclosure_game(
     seed
         None: noise from OpenDP, for real, at some 20 µs a number. A number makes it a *rehearsal*: the noise is
         repeatable, fast, and protects nobody; nothing of it may be given away.
-    ids, n_jobs, memory, progress
-        As in :func:`knn_shapley`.
 
     Returns
     -------
@@ -164,8 +162,8 @@ def disclosure_game(
     check_ledger(ledger)
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
-    check_progress(progress)
-    stage = GameSetup.of(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
+    check_progress(run.get("progress"))
+    stage = GameSetup.of(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, run)
     if not math.isfinite(rules.t_max * stage.mechanism.cost):
         raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
     notes = list(stage.inputs.notes)
@@ -194,7 +192,7 @@ def disclosure_game(
     stage.try_out(rules, chooser)
     owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)  # the ledger is asked from here on
     try:
-        played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, progress)
+        played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, run.get("progress"))
     except BaseException:
         with suppress(Exception):  # what went wrong before counts
             owner.close()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, get_args
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Measure, Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY, Schedule
+from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
-from datassay._work import Bar, Progress, chunks, in_order, thread_count
+from datassay._work import Bar, chunks, in_order, thread_count
+from datassay.data import Ids, Labels, PathLike, Points
+from datassay.market.disclosure import disclosure_game
 from datassay.market.figures import draw_curves, draw_map
 from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, bounds_in_words, play
 from datassay.market.pricing import gini
@@ -207,11 +209,12 @@ class Equilibrium(Result):
 Cell = tuple[float, int, float, int]
 
 
+@documented(disclosure_game)
 def search_equilibrium(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X: Points,
+    y: Labels | None = None,
+    X_val: Points | None = None,
+    y_val: Labels | None = None,
     epsilons: Sequence[float] = (1.0,),
     t_maxes: Sequence[int] = (10, 20, 50),
     explorations: Sequence[float] = (0.0, 0.001, 0.01, 0.1),
@@ -224,12 +227,10 @@ def search_equilibrium(
     bounds: Bounds = "validation",
     learning_rate: float = 0.1,
     unseen: Unseen = "origin",
-    resume: str | os.PathLike[str] | None = None,
+    resume: PathLike | None = None,
     seed: int = 0,
-    ids: object | None = None,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    ids: Ids | None = None,
+    **run: Unpack[Blocks],
 ) -> Equilibrium:
     """Rehearse the disclosure game at every (ε, T_max) of the owner and every exploration c of the bandit.
 
@@ -240,8 +241,6 @@ def search_equilibrium(
 
     Parameters
     ----------
-    X, y, X_val, y_val, target, k, metric, utility, bounds, learning_rate, unseen, ids
-        As in :func:`disclosure_game`.
     epsilons, t_maxes, explorations
         What to try.
     repeats, seed
@@ -249,9 +248,8 @@ def search_equilibrium(
     resume
         A file that keeps every game as it ends. Stopped and called again, with more to try perhaps, the search goes on
         from there.
-    n_jobs, memory, progress
-        Threads, each of which plays games of its own; bytes for blocks; a callback or True for a bar. They cannot
-        change the result.
+    n_jobs
+        Threads, each of which plays games of its own; all cores if left out. They cannot change the result.
 
     References
     ----------
@@ -285,13 +283,13 @@ def search_equilibrium(
     ]
     rules = GameRules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
-    threads = thread_count(n_jobs)
-    stage = GameSetup.of(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, Schedule(n_jobs, memory, here=True))
+    threads = thread_count(run.get("n_jobs"))
+    stage = GameSetup.of(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, run)
     for epsilon in epsilons:
         stage.at(epsilon).check_reach()
     full, worth = stage.secrets(rules)
     goal = full if rules.target is None else rules.target
-    alone = replace(stage, run=Schedule(1, max(1, memory // threads), here=True))
+    alone = replace(stage, run=Schedule(1, max(1, stage.run.memory // threads), here=True))
 
     def game(cell: Cell) -> dict[str, float]:
         epsilon, t_max, c, repeat = cell
@@ -320,7 +318,7 @@ def search_equilibrium(
     with _Diary(resume) as diary:
         left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
         found: dict[int, dict[str, float]] = {at: diary.known[key] for at, key in enumerate(keys) if key in diary.known}
-        with Bar(progress, len(cells), "games") as report:
+        with Bar(run.get("progress"), len(cells), "games") as report:
             report(len(found))
             games = in_order(lambda one: game(cells[left[one.start]]), chunks(len(left), 1), threads, report)
             for at, ended in zip(left, games, strict=True):
@@ -346,7 +344,7 @@ def search_equilibrium(
 class _Diary:
     """A file with a line of JSON for every game that ended; a last line that was cut short is forgotten."""
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+    def __init__(self, path: PathLike | None) -> None:
         self.path = None if path is None else Path(path)
         self.known: dict[str, dict[str, float]] = {}
         self._file: IO[str] | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Attacker, Metric
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
+from datassay._run import Blocks, documented
 from datassay._version import __version__
-from datassay._work import Progress
 from datassay.attacks import Attack, membership_attack
+from datassay.data import Labels, Points
 from datassay.market.game import Disclosure
 from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
 
@@ -90,9 +90,10 @@ class Leakage(Result):
         return self.after.plot(ax, f"{start}noisy centres")
 
 
+@documented(membership_attack)
 def disclosure_leakage(
-    X: object,
-    y: object,
+    X: Points,
+    y: Labels | None,
     game: Disclosure,
     *,
     attacker: Attacker = "outsider",
@@ -101,9 +102,7 @@ def disclosure_leakage(
     targets: int | None = 100,
     shadows: int = 16,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Leakage:
     """What disclosure saves the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
 
@@ -121,8 +120,6 @@ def disclosure_leakage(
         their own. ``"insider"``: knows the centres (as the consumer does) and makes shadow models of these.
     k
         Of the k-NN under attack; 1 leaks the most.
-    games, targets, shadows, seed, n_jobs, memory, progress
-        As in :func:`datassay.membership_attack`.
 
     References
     ----------
@@ -162,7 +159,7 @@ def disclosure_leakage(
         membership_attack(
             points[rows], labels[rows], "lira", k, cast(Metric, game.parameters["metric"]), held=held,
             shadow_held=theirs, games=games, targets=targets, shadows=shadows, seed=seed, ids=game.ids[rows],
-            n_jobs=n_jobs, memory=memory, progress=progress,
+            **run,
         )
         for held, theirs in ((None, None), (game.centres[rows], own))
     )  # fmt: skip

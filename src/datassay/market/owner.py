@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay.data import as_ids
+from datassay.data import Ids, as_ids
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def positions(points: object, n: int) -> Ints:
+def positions(points: ArrayLike, n: int) -> Ints:
     """Positions among n records, none or some of them, or what is wrong with them."""
     try:
         asked = np.atleast_1d(np.asarray(points))
@@ -26,8 +26,8 @@ def positions(points: object, n: int) -> Ints:
     if asked.size == 0 and asked.ndim == 1:
         return np.empty(0, np.int64)
     if asked.ndim != 1 or asked.dtype.kind not in "iu":
-        told = f"an array of {asked.dtype} {asked.shape}" if isinstance(points, np.ndarray) else repr(points)
-        raise InputError(f"records are named by position (not by id), 0 to {n - 1}; got {told}")
+        given = f"an array of {asked.dtype} {asked.shape}" if isinstance(points, np.ndarray) else repr(points)
+        raise InputError(f"records are named by position (not by id), 0 to {n - 1}; got {given}")
     unknown = (asked < 0) | (asked >= n)
     if unknown.any():
         raise InputError(f"there is no record at position {asked[unknown][0]}: positions go from 0 to {n - 1}")
@@ -71,7 +71,7 @@ class DataOwner:
         mechanism: NoisyRecords,
         t_max: int,
         *,
-        ids: NDArray[np.generic] | None = None,
+        ids: Ids | None = None,
         ledger: Ledger | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class DataOwner:
         """Queries that are left of every record's budget."""
         return np.asarray(self.t_max - self.queries)
 
-    def check(self, points: object) -> Ints:
+    def check(self, points: ArrayLike) -> Ints:
         """Positions of records that may be queried now, or what is wrong with them."""
         if self._closed:
             raise InputError("this owner has closed, and answers no more queries")
@@ -124,19 +124,19 @@ class DataOwner:
             )
         return asked
 
-    def query(self, points: object) -> Floats:
+    def query(self, points: ArrayLike) -> Floats:
         """A noisy copy of each of these records, by position; each costs its record one query."""
         return self._draw(self._pay(points))
 
-    def answer(self, points: object, at_once: int) -> Iterator[tuple[Ints, Floats]]:
+    def answer(self, points: ArrayLike, at_once: int) -> Iterator[tuple[Ints, Floats]]:
         """The same, some records at a time: positions, and a noisy copy of each. All are paid for before the first."""
         asked = self._pay(points)
         for start in range(0, len(asked), at_once):
             part = asked[start : start + at_once]
             yield part, self._draw(part)
 
-    def _pay(self, points: object) -> Ints:
-        with self._lock:  # checked, paid for and counted at once, whoever else asks
+    def _pay(self, points: ArrayLike) -> Ints:
+        with self._lock:  # checked, paid for and counted in one go, as several threads may ask
             asked = self.check(points)
             if self._ledger is not None and self.number is not None and len(asked):
                 try:
@@ -153,9 +153,9 @@ class DataOwner:
 
     def _settle(self, asked: Ints, ledger: Ledger, number: int) -> None:
         """Count what was cut short, by ^C say, after the ledger had written it down: it is paid for all the same."""
-        with suppress(Exception):  # a ledger that cannot be read tells nothing
-            told = ledger.disclosures().get(number)
-            if told is not None and told.queries > self.queries.sum():
+        with suppress(Exception):  # a ledger that cannot be read says nothing of it
+            kept = ledger.disclosures().get(number)
+            if kept is not None and kept.queries > self.queries.sum():
                 self.queries[asked] += 1
 
     def _draw(self, asked: Ints) -> Floats:
@@ -166,14 +166,14 @@ class DataOwner:
         with self._lock:
             self._closed = True
             if self._ledger is not None and self.number is not None:
-                told = self._ledger.disclosures().get(self.number)
-                queries = 0 if told is None else told.queries
+                kept = self._ledger.disclosures().get(self.number)
+                queries = 0 if kept is None else kept.queries
                 self._ledger.complete(self.number, f'{{"queries": {queries}}}')
                 self.number = None
 
 
 class RehearsingOwner(DataOwner):
-    """An owner whose noise comes from a seed: for simulations, and for nobody's eyes but the owner's."""
+    """An owner whose noise comes from a seed: for simulations, and for the owner's eyes alone."""
 
     def __init__(
         self, points: ArrayLike, mechanism: NoisyRecords, t_max: int, rng: np.random.Generator, ids: NDArray[np.generic]

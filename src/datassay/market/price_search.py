@@ -3,15 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
+from datassay._run import Threads, documented
 from datassay._version import __version__
 from datassay._work import Bar, Progress
+from datassay.data import Ids
 from datassay.market.figures import draw_inclusiveness
 from datassay.market.pricing import price, target_of, worth_of
 from datassay.results import Fact, Parameter, Result, Values, as_facts, axes_on
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+_BOUGHT = ("cost", "greedy_cost", "bought", "inclusiveness", "gini", "proven")  # facts of a purchase
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +41,7 @@ class PriceSearch(Result):
         The value that the consumer wants, and the most they would pay (None: anything).
     """
 
-    COLUMNS: ClassVar = {
-        name: name
-        for name in (
-            "theta",
-            "gamma",
-            "markup",
-            "cost",
-            "greedy_cost",
-            "bought",
-            "inclusiveness",
-            "gini",
-            "proven",
-            "sold",
-        )
-    }
+    COLUMNS: ClassVar = {name: name for name in ("theta", "gamma", "markup", *_BOUGHT, "sold")}
 
     theta: Floats
     gamma: Floats
@@ -154,6 +143,7 @@ class PriceSearch(Result):
         return ax
 
 
+@documented(price, Threads)
 def search_prices(
     values: Values | ArrayLike,
     target: float | None = None,
@@ -163,7 +153,7 @@ def search_prices(
     markups: Sequence[float] | None = None,
     gammas: Sequence[float] | None = None,
     budget: float | None = None,
-    ids: object | None = None,
+    ids: Ids | None = None,
     progress: Progress = None,
 ) -> PriceSearch:
     """The owner's side: what the consumer's best response costs, and whom it pays, at every θ and γ.
@@ -173,8 +163,6 @@ def search_prices(
 
     Parameters
     ----------
-    values, ids
-        As in :func:`price`.
     target, share
         The value that the consumer wants, or its share of all value for sale.
     thetas
@@ -184,8 +172,6 @@ def search_prices(
         means the same at every θ; or γ itself. Values are small numbers: for θ > 1, γ = 1 adds next to nothing to them.
     budget
         The most that the consumer would pay; None for anything.
-    progress
-        A callback or True for a bar.
 
     Examples
     --------
@@ -218,18 +204,14 @@ def search_prices(
     found = []
     with Bar(progress, len(pairs), "prices") as report:
         for theta, gamma in pairs:
-            found.append(price(worth, theta, gamma, ids=names).buy(wanted))
+            found.append(price(worth, theta, gamma, ids=names).buy(wanted).facts())
             report(1)
+    measured: dict[str, Any] = {name: np.array([one[name] for one in found]) for name in _BOUGHT}
     return PriceSearch(
         theta=np.array([theta for theta, _ in pairs], np.float64),
         gamma=np.array([gamma for _, gamma in pairs], np.float64),
         markup=np.array([_markup(worth, *pair) for pair in pairs]),
-        cost=np.array([bought.cost for bought in found]),
-        greedy_cost=np.array([bought.greedy_cost for bought in found]),
-        bought=np.array([len(bought) for bought in found], np.int64),
-        inclusiveness=np.array([bought.inclusiveness for bought in found]),
-        gini=np.array([bought.gini for bought in found]),
-        proven=np.array([bought.proven for bought in found]),
+        **measured,
         target=wanted,
         budget=budget,
         method=method,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
-from datassay.data import as_ids
+from datassay.data import Ids, as_ids
 from datassay.market.cover import cheapest_cover
 from datassay.market.figures import draw_prices
 from datassay.privacy import PrivateValues
@@ -284,7 +284,7 @@ class Purchase(Result):
         }
 
 
-def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *, ids: object | None = None) -> Prices:
+def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *, ids: Ids | None = None) -> Prices:
     """Price every record at its value and a privacy cost that grows with it: p = φ + γ φ^θ.
 
     Parameters
@@ -332,7 +332,7 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
 
 
 def worth_of(
-    values: object, ids: object | None
+    values: Values | PrivateValues | ArrayLike, ids: Ids | None
 ) -> tuple[Floats, NDArray[np.generic], str, Mapping[str, Parameter], tuple[str, ...]]:
     """What records are worth, their ids, and how that was obtained."""
     if isinstance(values, PrivateValues):

@@ -1,14 +1,15 @@
 """How a consumer chooses what to query: at random, by the values of what it has got so far, or as it likes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay._choices import Metric
 from datassay._errors import UsageError
 from datassay._run import Schedule
+from datassay.data import Labels
 from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
@@ -60,11 +61,11 @@ class Move:
     ``use=None`` uses every record that was queried so far.
     """
 
-    query: object
-    use: "object | Callable[[ConsumerView], object]" = None
+    query: ArrayLike
+    use: ArrayLike | Callable[[ConsumerView], ArrayLike] | None = None
 
 
-Strategy = Callable[[ConsumerView], "Move | int | Sequence[int] | Ints"]
+Strategy = Callable[[ConsumerView], Move | ArrayLike]
 
 
 def check_options(strategy: object, given: Mapping[str, object]) -> tuple[str, ...]:
@@ -121,13 +122,18 @@ class NoisyShapley:
 def noisy_values(view: ConsumerView, run: Schedule) -> Floats:
     """k-NN Shapley values of the centres as they are; −∞ for records without any."""
     seen = view.queries > 0
-    found = knn_shapley(
-        view.centres[seen], view.labels[seen], view.X_val, view.y_val, view.k, metric=view.metric, n_jobs=run.n_jobs,
-        memory=run.memory,
-    )  # fmt: skip
+    held, labels = view.centres[seen], view.labels[seen]
     values = np.full(len(seen), -np.inf)
-    values[seen] = found.values
+    values[seen] = shapley_values(held, labels, view.X_val, view.y_val, view.k, view.metric, run)
     return values
+
+
+def shapley_values(
+    points: Floats, labels: Labels, points_val: Floats, labels_val: Labels, k: int, metric: Metric, run: Schedule
+) -> Floats:
+    """k-NN Shapley values of points that are held by one of the two sides, and never leave it."""
+    found = knn_shapley(points, labels, points_val, labels_val, k, metric=metric, n_jobs=run.n_jobs, memory=run.memory)
+    return np.asarray(found.values)
 
 
 def n_chosen(n: int, share: float) -> int:

@@ -223,27 +223,21 @@ class Neighbours:
                 found = use(_Keeping(view, order), run)
                 self._order = order
                 return found
-            (self._order,) = collect(space, view if fits == wanted else NearestRanking(fits), _copy_order, run)
+            (self._order,) = collect(
+                space, view if fits == wanted else NearestRanking(fits), lambda block: (block.order.copy(),), run
+            )
             run = replace(run, progress=None)
         assert self._order is not None
-        return use(_Kept(self._order, wanted), replace(run, here=True))
+        return use(_Kept(self._order, wanted, Ranked), replace(run, here=True))
 
     def _look_within(self, view: WithinThreshold, run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
         if self._within is None or self._within[0] != view.tau:
             self._within = None
             if self.space.n_validation * self.space.n_train > self._memory:
                 return use(view, run)
-            (inside,) = collect(self.space, view, _copy_inside, run)
+            (inside,) = collect(self.space, view, lambda block: (block.inside.copy(),), run)
             self._within, run = (view.tau, inside), replace(run, progress=None)
-        return use(_KeptWithin(self._within[1]), replace(run, here=True))
-
-
-def _copy_order(block: Ranked) -> tuple[NDArray[np.uint32]]:
-    return (block.order.copy(),)
-
-
-def _copy_inside(block: Within) -> tuple[NDArray[np.uint8]]:
-    return (block.inside.copy(),)
+        return use(_Kept(self._within[1], self.space.n_train, Within), replace(run, here=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,37 +261,22 @@ class _Keeping:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """The nearest few, from lists that may be longer."""
+    """A view as it was seen before: of each row the first so many entries."""
 
-    order: NDArray[np.uint32]
+    rows: NDArray[Any]
     wanted: int
+    block_of: type[Ranked] | type[Within]
 
     def bytes_fixed(self, space: AnySpace) -> int:
         return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
-        return 4 * self.wanted
+        return self.rows.itemsize * self.wanted
 
-    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
-        order = scratch("order", (rows, self.wanted), np.uint32)  # without gaps, as kernels are compiled for
-        order[:] = self.order[start : start + rows, : self.wanted]
-        return Ranked(slice(start, start + rows), order)
-
-
-@dataclass(frozen=True, eq=False)
-class _KeptWithin:
-    """Who is within the threshold."""
-
-    inside: NDArray[np.uint8]
-
-    def bytes_fixed(self, space: AnySpace) -> int:
-        return 0
-
-    def bytes_per_row(self, space: AnySpace) -> int:
-        return 1
-
-    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Within:
-        return Within(slice(start, start + rows), self.inside[start : start + rows])
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked | Within:
+        found = scratch("kept", (rows, self.wanted), self.rows.dtype)  # without gaps, as kernels are compiled for
+        found[:] = self.rows[start : start + rows, : self.wanted]
+        return self.block_of(slice(start, start + rows), found)
 
 
 def metric_of(X: object, metric: Metric) -> Metric:

@@ -4,6 +4,7 @@ A number knows the method it comes from, so that the page can link every one of 
 escapes whatever it is given.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -23,6 +24,16 @@ class Number:
 
 
 Text = tuple[str | Number, ...]
+
+
+def sentence(text: str, method: str) -> Text:
+    """A text whose numbers stand between ⟦ and ⟧ as its pieces; all of these numbers come from one method.
+
+    >>> sentence("Of ⟦12⟧ records", "knn-shapley")
+    ('Of ', Number(text='12', method='knn-shapley'), ' records')
+    """
+    pieces = re.split("⟦([^⟧]*)⟧", text)
+    return tuple(Number(piece, method) if at % 2 else piece for at, piece in enumerate(pieces) if piece)
 
 
 def plain(text: Text) -> str:

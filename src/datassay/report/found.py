@@ -25,20 +25,16 @@ from datassay.identity import (
     suggest_coarsening,
     uniqueness_shapley,
 )
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, in_commas, named, percent
+from datassay.report.job import MOST_ATTRIBUTES, Job, count, in_commas, named, percent
 from datassay.results import BLUE, SILVER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BITS, COARSER, RISK, GIVEN_AWAY = (
-    "uniqueness-shapley",
-    "coarsening",
-    "reidentification-risk",
-    "reidentification-shapley",
-)
+BITS, COARSER = "uniqueness-shapley", "coarsening"
+RISK, GIVEN_AWAY = "reidentification-risk", "reidentification-shapley"
 SHOWN = 15  # attributes in a figure
 LONGEST = 60.0  # seconds on one core for the bits of everybody; where it could take longer, they are estimated
 DRAWN = 10_000  # people to estimate them from
@@ -80,30 +76,26 @@ def found(job: Job) -> Section:
     blocks: list[Block] = [
         *_direct(table),
         Paragraph(
-            (
-                "Taken together, ", Number(f"{len(names)}", BITS), f" attributes ({_listed(names)}) tell ",
-                Number(f"{bits.total:.1f} bits", BITS), " about a person, of the ",
-                Number(f"{np.log2(len(table)):.1f}", BITS), f" that single out one of {len(table):,}. ",
-                Number(percent(unique), BITS), " of the people are alone with their combination, and ",
-                Number(percent(below), BITS), " share it with fewer than four others.",
+            sentence(
+                f"Taken together, ⟦{len(names)}⟧ attributes ({_listed(names)}) tell ⟦{bits.total:.1f} bits⟧ about a "
+                f"person, of the ⟦{np.log2(len(table)):.1f}⟧ that single out one of {len(table):,}. "
+                f"⟦{percent(unique)}⟧ of the people are alone with their combination, and "
+                f"⟦{percent(below)}⟧ share it with fewer than four others.",
+                BITS,
             )
         ),
         *((Paragraph(bits.estimated),) if bits.estimated else ()),
         _bits_figure(bits, tops, float(means.values[order[0]])),
         _attribute_table(bits, {name: one.unique for name, one in crowds.without(bins).items()}),
-    ]  # fmt: skip
-    blocks += _coarsening(plan)
-    blocks += _risk(job, table, facts)
+        *_coarsening(plan),
+        *_risk(job, table, facts),
+    ]
+    by = count(len(names), "attribute") + (f" of {len(names) + len(dropped)}" if dropped else "")
+    foremost = f"; {_most(tops, 'identifies', 'identify')} people most (⟦{means.values[order[0]]:.1f} bits⟧{each})."
+    alike = ": all are alike."
     return Section(
-        finding=(
-            Number(percent(unique), BITS), f" of the people are unique by {count(len(names), 'attribute')}"
-            + (f" of {len(names) + len(dropped)}" if dropped else ""),
-            *(
-                (f"; {_most(tops, 'identifies', 'identify')} people most (",
-                 Number(f"{means.values[order[0]]:.1f} bits", BITS), f"{each}).")
-                if bits.total > 0
-                else (": all are alike.",)
-            ),
+        finding=sentence(
+            f"⟦{percent(unique)}⟧ of the people are unique by {by}{foremost if bits.total > 0 else alike}", BITS
         ),
         advice=_advice(plan),
         cards=(
@@ -152,9 +144,8 @@ class _Bits:
 
 def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, varying: int) -> _Bits:
     """Bits of everybody; or, where these would take too long, means estimated from some people."""
-    how: dict[str, Any] = {
-        "coarsen": bins, "seed": job.seed, "n_jobs": job.n_jobs, "progress": job.stages.part("uniqueness", 0.5),
-    }  # fmt: skip
+    show = job.stages.part("uniqueness", 0.5)
+    how: dict[str, Any] = {"coarsen": bins, "seed": job.seed, "n_jobs": job.run["n_jobs"], "progress": show}
     exact = varying <= MOST_EXACT
     fewest = 16 * varying  # orders
     seconds = exact_seconds(crowd.distinct, varying) if exact else fewest * order_seconds(crowd.distinct, crowd.people)
@@ -174,15 +165,22 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     drawn = f"{DRAWN:,} people drawn at random"
     way = "" if exact else f", for each of whom {int(str(means.parameters['permutations'])):,} random orders were tried"
     what = "Exact values of everybody could take" if exact else "Values of everybody would be estimates, too, and take"
-    estimated = (
-        f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± ",
-        Number(f"{(means.upper - means.values).max():.2g} bits", BITS), ", each with probability 95%. All else in this "
-        f"table and above it is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
-        f"and {varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
+    estimated = sentence(
+        f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± "
+        f"⟦{(means.upper - means.values).max():.2g} bits⟧, each with probability 95%. Who is unique, and what coarser "
+        f"attributes change, is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows and "
+        f"{varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
         f"{_command(job, names, bins)}",
-    )  # fmt: skip
+        BITS,
+    )
     over = f"all orders of learning the attributes and {drawn}"
     return _Bits(means, float(totals.mean()), totals, alike, over, estimated)
+
+
+def bits_seconds(rows: int, attributes: int) -> float:
+    """About how long bits take one core if rows are soon alone, as they mostly are."""
+    exact = exact_seconds(rows, attributes)
+    return exact / 4 if exact <= LONGEST else 2.2e-6 * rows * min(attributes, MOST_ATTRIBUTES)
 
 
 def _long(seconds: float) -> str:
@@ -201,31 +199,33 @@ def _command(job: Job, names: list[str], bins: dict[str, float]) -> str:
 
 
 def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
-    few = Number(f"{float(str(plan.parameters['target'])):.0%}", COARSER)
-    if len(plan) == 1 and plan.values[0] <= float(str(plan.parameters["target"])):
+    return sentence(_advised(plan), COARSER)
+
+
+def _advised(plan: CoarseningPlan) -> str:
+    target = float(str(plan.parameters["target"]))
+    below, after = percent(float(plan.below[-1])), percent(float(plan.values[-1]))
+    if len(plan) == 1 and plan.values[0] <= target:
         if plan.below[0] == 0:
-            return ("That is no more than ", few, ": no attribute has to be made coarser for this.")
+            return f"That is no more than ⟦{target:.0%}⟧: no attribute has to be made coarser for this."
         return (
-            "That is no more than ", few, ", where making attributes coarser stops; decide whether the ",
-            Number(percent(float(plan.below[0])), COARSER), f" in groups under {plan.size} may be found.",
-        )  # fmt: skip
-    if len(plan) == 1:
-        return (
-            "No coarser attribute that was tried makes fewer people unique: release less, or groups of people alike.",
+            f"That is no more than ⟦{target:.0%}⟧, where making attributes coarser stops; decide whether the ⟦{below}⟧ "
+            f"in groups under {plan.size} may be found."
         )
-    steps, after = named(plan.ids[1:3]), Number(percent(float(plan.values[-1])), COARSER)
-    below = Number(percent(float(plan.below[-1])), COARSER)
+    if len(plan) == 1:
+        return "No coarser attribute that was tried makes fewer people unique: release less, or groups of people alike."
+    steps = named(plan.ids[1:3])
     gone = [str(name) for name in plan.attributes[1:] if plan.coarsen[str(name)] is None]
     losing = f", which leave out {named(list(dict.fromkeys(gone)))}," if gone else ""
     if plan.values[-1] > 0.5:
         return (
             f"Release fewer attributes, or groups of people alike: even after {count(len(plan) - 1, 'step')} "
-            f"({steps} first) ", after, " would be unique.",
-        )  # fmt: skip
+            f"({steps} first) ⟦{after}⟧ would be unique."
+        )
     return (
-        f"Make attributes coarser, beginning with {steps}; after all steps of the plan{losing} ", after,
-        " would be unique and ", below, f" in groups under {plan.size}.",
-    )  # fmt: skip
+        f"Make attributes coarser, beginning with {steps}; after all steps of the plan{losing} ⟦{after}⟧ would be "
+        f"unique and ⟦{below}⟧ in groups under {plan.size}."
+    )
 
 
 def _listed(names: list[str], most: int = 12) -> str:
@@ -233,8 +233,8 @@ def _listed(names: list[str], most: int = 12) -> str:
 
 
 def _listed_bins(bins: dict[str, float]) -> str:
-    told = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
-    return _listed(told) + (" and so on" if len(bins) > 6 else "")
+    steps = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
+    return _listed(steps) + (" and so on" if len(bins) > 6 else "")
 
 
 def _direct(table: Table) -> list[Block]:
@@ -246,13 +246,14 @@ def _direct(table: Table) -> list[Block]:
         if column.kind == "categorical" and different > max(20, len(table) // 10):
             found.append(
                 Paragraph(
-                    (
-                        f"{name} holds text with ", Number(f"{different:,}", BITS), " different values in "
-                        f"{len(table):,} records. It was set aside here and is in no number of this page; whoever "
-                        "knows it finds people by it, and it belongs in no release.",
+                    sentence(
+                        f"{name} holds text with ⟦{different:,}⟧ different values in {len(table):,} records. It was "
+                        "set aside here and is in no number of this page; whoever knows it finds people by it, and it "
+                        "belongs in no release.",
+                        BITS,
                     )
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -327,14 +328,13 @@ def _attribute_table(bits: _Bits, without: dict[str, float]) -> Grid:
 def _coarsening(plan: CoarseningPlan) -> list[Block]:
     if len(plan) == 1:
         return []
-    title = f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}"
     rows = tuple(
         (str(step), str(name), percent(unique), percent(below))
         for step, (name, unique, below) in enumerate(zip(plan.ids, plan.values, plan.below, strict=True))
     )
     return [
         Grid(
-            title,
+            f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
             ("step", "change", "unique people", f"in groups under {plan.size}"),
             rows,
             ("number", "text", "number", "number"),
@@ -350,7 +350,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     """The risk that people are found in the table as it is, who is most at risk, and what gives them away."""
     sample = job.sample
     attributes = len(sample.features) + (sample.label is not None) if job.attacked is None else len(job.attacked)
-    how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.n_jobs}
+    how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.run["n_jobs"]}
     if attributes < 2 or len(sample) < 20:
         return []
     searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)
@@ -367,26 +367,25 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     first = risk.highest(10)
     everybody = "the table" if not job.sampled else f"a sample of {len(sample):,} records of the table"
     searched_all = len(risk) == len(table)
-    what = reidentification_shapley(
-        sample, sample, people=risk.ids[first], **how
-    )  # fmt: skip
+    what = reidentification_shapley(sample, sample, people=risk.ids[first], **how)
     facts |= {"mean_risk": risk.mean(), "highest_risk": float(risk.values.max()), "risk_searched": len(risk)}
     rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
     blocks: list[Block] = [
         Paragraph(
-            (
+            sentence(
                 f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
-                "with a mean risk of ", Number(f"{risk.mean():.3f}", RISK),
-                f" ({count(len(risk), 'person', 'people')} searched for; a record picked at random scores ",
-                Number(f"{risk.guesses.mean():.3f}", RISK), f"): {risk.verdict()}. The risk is a "
-                "score and no probability: how well those can be linked to the person "
-                "who are nearest by what is known, times how much they tell of the rest.",
+                f"with a mean risk of ⟦{risk.mean():.3f}⟧ ({count(len(risk), 'person', 'people')} searched for; a "
+                f"record picked at random scores ⟦{risk.guesses.mean():.3f}⟧): {risk.verdict()}. The risk is a score "
+                "and no probability: how well those can be linked to the person who are nearest by what is known, "
+                "times how much they tell of the rest.",
+                RISK,
             )
         ),
         _given_away_figure(given_away),
         job.listed(
             f"The {'ten' if len(first) == 10 else len(first)} people most at risk"
-            + ("" if searched_all else f" of {len(risk):,} searched for") + ", and what gives them away",
+            + ("" if searched_all else f" of {len(risk):,} searched for")
+            + ", and what gives them away",
             rows,
             {
                 "risk": [f"{one:.3f}" for one in risk.values[first]],
@@ -394,7 +393,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
             },
             GIVEN_AWAY,
         ),
-    ]  # fmt: skip
+    ]
     return blocks if risk.values.max() > 0 else blocks[:2]
 
 

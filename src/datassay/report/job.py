@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay._work import Progress
+from datassay._work import Pace, Progress
 from datassay.attacks import Attack, membership_attack
 from datassay.data import Table
 from datassay.identity import measured_bins
@@ -55,8 +55,7 @@ class Job:
     show_rows: bool
     quick: bool
     seed: int
-    n_jobs: int | None
-    memory: int
+    run: dict[str, Any]  # how neighbour passes are run
     stages: "Stages"
     wanted: Sequence[str] = ()  # sections
     values: Values | None = None
@@ -65,11 +64,6 @@ class Job:
     categorical: tuple[str, ...] = ()  # columns that were to be read as categories
     notes: list[str] = field(default_factory=list)
     telling: bool = True  # whether values say anything of single records: not of few, nor where labels are noise
-
-    @property
-    def run(self) -> dict[str, Any]:
-        """How neighbour passes are run."""
-        return {"n_jobs": self.n_jobs, "memory": self.memory}
 
     @property
     def sampled(self) -> bool:
@@ -134,7 +128,7 @@ class Job:
     def near(self) -> Neighbours:
         """The records of the sample as each other's neighbours: values, votes, exposure and attack look at the same."""
         exposed = len(rank_chances(self.k, len(self.sample), None)[0]) if "leaks" in self.wanted else 0
-        return Neighbours(self.sample).keep(max(2 * self.k, exposed), self.memory)
+        return Neighbours(self.sample).keep(max(2 * self.k, exposed), self.run["memory"])
 
     @property
     def attacked_k(self) -> int:
@@ -276,7 +270,10 @@ class Stages(AbstractContextManager["Stages"]):
         self._done = 0.0
         self._display: AbstractContextManager[object] = nullcontext()
         self._show: Callable[[float, str], None] = lambda done, what: None
-        if callable(progress):
+        if isinstance(progress, Pace):
+            progress.plan(planned)
+            self._show, self._display = _bar() if progress.bar else (progress.show, progress)
+        elif callable(progress):
             self._show = lambda done, what: progress(round(1000 * done), 1000)
         elif progress:
             self._show, self._display = _bar()

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay.attacks import QUADRANTS, Attack, Exposure, value_and_exposure
-from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section
+from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
@@ -29,22 +29,17 @@ def leaks(job: Job) -> Section:
     first = joined.candidates(10)
     likely = job.records.get("likely_mislabelled")  # nothing is said where no label was judged
     doubtful = None if likely is None else likely[job.rows][first].astype(np.float64) == 1
-    facts: Facts = {
-        "auc": auc,
-        "auc_low": low,
-        "auc_high": high,
-        "tpr.0.05": attack.tpr(0.05),
-        "delete_first": int(delete.sum()),
-    }
+    facts: Facts = {"auc": auc, "auc_low": low, "auc_high": high}
+    facts |= {"tpr.0.05": attack.tpr(0.05), "delete_first": int(delete.sum())}
     blocks: list[Block] = [
         Paragraph(
-            (
-                "The attack: someone who knows a record asks whether it was among the data of a model of the ",
-                Number(f"{k}", ATTACK), " nearest neighbours, by the model's error on it. In ",
-                Number(f"{len(attack):,}", ATTACK), " trials on models of half of the records, a member got a higher "
-                "score than someone else ", Number(percent(auc), ATTACK), " of the time, ties counted half (AUC ",
-                Number(f"{auc:.3f}", ATTACK), f", 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). ",
-                *_few_false_alarms(attack),
+            sentence(
+                f"The attack: someone who knows a record asks whether it was among the data of a model of the ⟦{k}⟧ "
+                f"nearest neighbours, by the model's error on it. In ⟦{len(attack):,}⟧ trials on models of half of the "
+                f"records, a member got a higher score than someone else ⟦{percent(auc)}⟧ of the time, ties counted "
+                f"half (AUC ⟦{auc:.3f}⟧, 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). "
+                + _few_false_alarms(attack),
+                ATTACK,
             )
         ),
         Figure(
@@ -61,7 +56,7 @@ def leaks(job: Job) -> Section:
             f"Low value is the lowest quarter, high exposure the highest; {_shown(joined)}",
             JOINED,
         ),
-    ]  # fmt: skip
+    ]
     if len(first):
         blocks.append(
             job.listed(
@@ -82,9 +77,14 @@ def leaks(job: Job) -> Section:
         )
     return Section(
         finding=(
-            f"{_verdict(low, auc)} of a nearest-neighbour model (AUC ", Number(f"{auc:.2f}", ATTACK),
-            "; guessing is 0.5). Of ", Number(f"{n:,}", JOINED), " records ", Number(f"{int(delete.sum()):,}", JOINED),
-            f" {'is' if delete.sum() == 1 else 'are'} among the most exposed quarter and the least valuable one.",
+            *sentence(
+                f"{_verdict(low, auc)} of a nearest-neighbour model (AUC ⟦{auc:.2f}⟧; guessing is 0.5). Of ", ATTACK
+            ),
+            *sentence(
+                f"⟦{n:,}⟧ records ⟦{int(delete.sum()):,}⟧ {'is' if delete.sum() == 1 else 'are'} among the most "
+                "exposed quarter and the least valuable one.",
+                JOINED,
+            ),
         ),
         advice=(
             "Mend the records listed first, and weigh classes alike (--balance 1) before you delete any: one class is "
@@ -134,14 +134,11 @@ def _of_which_class(labels: NDArray[np.generic], delete: NDArray[np.bool_]) -> s
     )
 
 
-def _few_false_alarms(attack: Attack) -> tuple[str | Number, ...]:
+def _few_false_alarms(attack: Attack) -> str:
     if int((~attack.members).sum()) * 0.05 < 1:
-        return ()
-    return (
-        "Allowed to be wrong about 5% of those who are not members, the attacker finds ",
-        Number(percent(attack.tpr(0.05)), ATTACK),
-        " of the members.",
-    )
+        return ""
+    found = percent(attack.tpr(0.05))
+    return f"Allowed to be wrong about 5% of those who are not members, the attacker finds ⟦{found}⟧ of the members."
 
 
 def _shown(joined: Exposure) -> str:

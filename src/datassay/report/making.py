@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._run import DEFAULT_MEMORY
-from datassay._work import Progress, thread_count
-from datassay.data import Column, Table, as_table, list_datasets, load_dataset, missing_column, read_table
+from datassay._run import DEFAULT_MEMORY, Blocks, documented
+from datassay._work import thread_count
+from datassay.data import Column, Table, TableLike, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
 from datassay.report.content import Section
-from datassay.report.found import found
+from datassay.report.found import bits_seconds, found
 from datassay.report.job import LOOK, PAIR, Job, Stages, count
 from datassay.report.leaks import leaks
+from datassay.report.private_values import private_values
 from datassay.report.releases import releases
 from datassay.report.result import Report
-from datassay.report.told import told
 from datassay.report.trade import trade
 from datassay.report.worth import worth
 from datassay.results import Parameter
@@ -32,7 +32,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[[Job], Section]]]] = {
     "leaks": ("What does it leak?", leaks),
     "found": ("Who can be found?", found),
     "release": ("What may be released?", releases),
-    "told": ("What can be told?", told),
+    "told": ("What can be told?", private_values),
     "trade": ("How could it be sold?", trade),
 }
 STAGES: Final[dict[str, tuple[str, ...]]] = {
@@ -48,14 +48,15 @@ MOST_QUICKLY = 5_000
 ID_NAMES: Final = ("id", "index", "row", "row_id", "rowid", "record", "record_id", "unnamed: 0")
 
 
+@documented()
 def report(
-    table: object,
+    table: TableLike,
     label: str | None = None,
     *,
     id: str | None = None,
     ignore: Sequence[str] = (),
     categorical: Sequence[str] = (),
-    validation: object = None,
+    validation: TableLike | None = None,
     quasi_identifiers: Sequence[str] | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
@@ -68,9 +69,7 @@ def report(
     quick: bool = False,
     most: int | None = None,
     seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = DEFAULT_MEMORY,
-    progress: Progress = None,
+    **run: Unpack[Blocks],
 ) -> Report:
     """The whole answer about a data set: what it is worth and leaks, who can be found, what to release and to tell.
 
@@ -109,8 +108,8 @@ def report(
     most
         Of more records than this, so many are drawn for whatever looks at pairs of records (60,000; quickly 5,000). Who
         is unique is always counted among all.
-    seed, n_jobs, memory, progress
-        Seed of all draws (private noise has none); threads, bytes for blocks, and a callback or True for a bar.
+    seed
+        Seed of all draws (private noise has none).
 
     Returns
     -------
@@ -164,12 +163,16 @@ def report(
         lacking = [name for name in (*whole.features, whole.label) if name is not None and name not in against.columns]
         if lacking:
             raise InputError(f"{against.name} lacks the column {lacking[0]!r} of {whole.name}")
-    planned = _planned(sample, whole, quick)
-    with Stages(progress, {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
+    threads = run.get("n_jobs")
+    blocks = {
+        "n_jobs": None if threads is None else thread_count(threads), "memory": run.get("memory", DEFAULT_MEMORY)
+    }  # fmt: skip
+    planned = _planned(sample, whole, quick, thread_count(threads))
+    with Stages(run.get("progress"), {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
         job = Job(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
             truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, balance, show_rows,
-            quick, seed, None if n_jobs is None else thread_count(n_jobs), memory, stages, aside=numbering,
+            quick, seed, blocks, stages, aside=numbering,
             categorical=tuple(categorical), wanted=wanted,
         )  # fmt: skip
         job.records["id"] = whole.ids
@@ -181,7 +184,7 @@ def report(
             made.append(_answer(name, job, given=sections is not None))
             passed = (*passed, *STAGES[name])
             stages.finish(STAGES[name][-1], passed)
-    return Report(whole.name, tuple(made), job.records, _told(job, wanted), _notes(job), seed)
+    return Report(whole.name, tuple(made), job.records, _parameters(job, wanted), _notes(job), seed)
 
 
 def _numbers_rows(name: str, column: Column) -> bool:
@@ -193,7 +196,9 @@ def _numbers_rows(name: str, column: Column) -> bool:
     return name.casefold() in ID_NAMES and len(np.unique(column.data)) == len(column.data)
 
 
-def _read(table: Any, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
+def _read(
+    table: TableLike, label: str | None, id: str | None, ignore: Sequence[str], categorical: Sequence[str]
+) -> Table:
     _checks.not_one_string("ignore", ignore)
     _checks.not_one_string("categorical", categorical)
     if isinstance(table, Table):
@@ -222,24 +227,23 @@ def _drawn(table: Table, most: int, seed: int) -> tuple[Table, NDArray[np.intp]]
     return table.select(chosen, f"a sample of {table.name}"), np.flatnonzero(chosen)
 
 
-def _planned(sample: Table, whole: Table, quick: bool) -> dict[str, float]:
-    """Seconds that each stage may take, roughly."""
-    n = len(sample)
-    width = sum(
-        1 if column.categories is None else len(column.categories)
-        for name, column in sample.columns.items()
-        if name in sample.features
-    )
-    one_pass = PAIR * n * n * max(width, 1) + 0.2
-    search = LOOK * n * (len(sample.features) + 1) * 50
+def _planned(sample: Table, whole: Table, quick: bool, threads: int) -> dict[str, float]:
+    """Seconds that each stage may take, roughly: those of one core, shared by the threads where they share the work."""
+    n, attributes = len(sample), len(sample.features)
+    names = (sample.columns[name].categories for name in sample.features)
+    width = sum(1 if one is None else len(one) for one in names)
+    one_pass = PAIR * n * n * width
+    search = LOOK * n * (attributes + 1) * 50
+    runs, tested = (15, 0.03) if quick else (24, 0.1)  # releases that are made, and pairs that each is used to predict
     return {
-        "values": 1.3 * one_pass + 0.5,
-        "exposure": 0.1 * one_pass + 0.5,
-        "uniqueness": 0.2 + 4e-6 * len(whole) * len(whole.features),
-        "risk": min(20.0, search * 5000) + 0.2,
-        "releases": min(6.0 if quick else 30.0, search * 8000) + 1.0,
+        "values": 0.5 + 2.3 * one_pass / threads,
+        "exposure": 0.5 + 0.1 * one_pass / threads,
+        "uniqueness": 0.2 + 4e-7 * len(whole) * attributes + bits_seconds(len(whole), attributes) / threads,
+        "risk": 0.2 + min(6.0 if quick else 25.0, search * 5000) / threads,
+        "releases": 1.0
+        + (min(6.0 if quick else 15.0, search * 8000) + runs * (tested * one_pass + 6e-6 * n)) / threads,
         "private values": 3.0,
-        "prices": 2.0,
+        "prices": 0.5 + 1.3e-4 * n,
     }
 
 
@@ -254,7 +258,7 @@ def _answer(name: str, job: Job, given: bool) -> Section:
         return Section(name, title, left_out=f"Not answered: {job.discreet(str(error))}.")
 
 
-def _told(job: Job, wanted: list[str]) -> dict[str, Parameter]:
+def _parameters(job: Job, wanted: list[str]) -> dict[str, Parameter]:
     table = job.table
     label = "no label" if table.label is None else f"the label {table.label}"
     features = count(len(table.features), "attribute")

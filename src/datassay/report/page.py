@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from datassay import _checks
 from datassay._errors import InputError
-from datassay.report.content import Block, Figure, Grid, Number, Section, Text
+from datassay.report.content import Figure, Grid, Number, Section, Text
 from datassay.report.methods import METHODS, Method
 from datassay.results import Parameter
 
@@ -48,10 +48,6 @@ def _methods(sections: tuple[Section, ...]) -> list[Method]:
         for block in section.blocks:
             used |= {block.method} if isinstance(block, Figure | Grid) else _used(block.text)
     return [method for key, method in METHODS.items() if key in used]
-
-
-def _kind(block: Block) -> str:
-    return type(block).__name__
 
 
 SVG = {"svg", "g", "path", "defs", "use", "text", "tspan", "clipPath", "rect", "circle", "line", "polygon", "title"}
@@ -94,7 +90,7 @@ def render(
         left_out=[section for section in sections if section.left_out],
         first=shown[:5],
         methods=_methods(sections),
-        kind=_kind,
+        kind=lambda block: type(block).__name__,
         drawing=drawing,
         is_number=lambda piece: isinstance(piece, Number),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from datassay._errors import InputError, UsageError
 from datassay.identity import reidentification_risk
 from datassay.release import compare_releases, fidelity, make_release, pareto_front
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, named, percent
 from datassay.results import BLUE, ORANGE, RED
@@ -94,7 +94,7 @@ def releases(job: Job) -> Section:
         facts |= {"risk_recommended": float(risk[at]), "utility_kept": kept}
         finding, advice = _picked(compared, at, what, kept)
         cards: tuple[Card, ...] = (
-            Card("pick", Number(compared.names[at], STRATEGIES), _told(compared.names[at])),
+            Card("pick", Number(compared.names[at], STRATEGIES), _in_words(compared.names[at])),
             Card("mean risk of being found", Number(f"{risk[at]:.2f}", RISK), f"as it is: {risk[0]:.2f}"),
             Card(f"{what} kept", Number(percent(min(kept, 1.0)), UTILITY)),
         )
@@ -116,9 +116,9 @@ def releases(job: Job) -> Section:
         unseen=(
             "Attacks by matching with another data set, and attributes that are not in the table.",
             "Differential privacy: none of these strategies promises it. Groups of k people alike hide a person among "
-            "k; "
-            "they do not bound what is learned from the release. All of a group have one value in every attribute, the "
-            "label too, so whoever finds the group learns it; datassay release --help has l-diversity and t-closeness.",
+            "k; they do not bound what is learned from the release. All of a group have one value in every attribute, "
+            "the label too, so whoever finds the group learns it; datassay release --help has l-diversity and "
+            "t-closeness.",
             "CTGAN and TVAE: datassay release --strategies keep,ctgan,tvae, with the extra «synthesis».",
             *((f"{len(job.table) - len(job.sample):,} records that are not in the sample; among more people one hides "
                "better.",) if job.sampled else ()),
@@ -129,11 +129,9 @@ def releases(job: Job) -> Section:
 
 def _picked(compared: _Compared, at: int, what: str, kept: float) -> tuple[Text, Text]:
     name, risk = compared.names[at], compared.risk.mean(axis=0)
-    finding = (
-        f"With {_told(name)} ({name}) the mean risk of being found falls by "
-        f"", Number(percent(1 - risk[at] / risk[0]), RISK),
-        ", and ", Number(percent(min(kept, 1.0)), UTILITY), f" of the {what} is kept.",
-    )  # fmt: skip
+    by = percent(1 - risk[at] / risk[0])
+    fall = f"With {_in_words(name)} ({name}) the mean risk of being found falls by ⟦{by}⟧, and "
+    finding = sentence(fall, RISK) + sentence(f"⟦{percent(min(kept, 1.0))}⟧ of the {what} is kept.", UTILITY)
     picks = [compared.pick(split) for split in range(len(compared.risk))]
     rivals = sorted({compared.names[one] for one in picks if one is not None and one != at})
     luck = f", though on some splits of the data it would be {named(rivals, 'or')}" if rivals else ""
@@ -145,29 +143,25 @@ def _picked(compared: _Compared, at: int, what: str, kept: float) -> tuple[Text,
 def _not_picked(compared: _Compared, what: str) -> tuple[Text, Text]:
     risk, useful = compared.risk.mean(axis=0), compared.utility.mean(axis=0)
     others = np.flatnonzero(compared.changes)
-    as_it_is = Number(f"{risk[0]:.2f}", RISK)
+    found = f"the mean risk of being found is ⟦{risk[0]:.2f}⟧."
+    keeping = others[useful[others] >= KEPT * useful[0]]
+    advice = "Release less of it, or not at all."
     if len(others) == 0:
-        return ("As it is, the mean risk of being found is ", as_it_is, "."), (
+        finding, advice = (
+            f"As it is, {found}",
             "Compare ways to change the data as well, such as --strategies k=8,copula.",
         )
-    keeping = others[useful[others] >= KEPT * useful[0]]
-    if len(keeping) and not (risk[keeping] < risk[0]).any():
-        return ("No way to change the data that was tried lowers the mean risk of being found, which is "
-        "", as_it_is, "."), (
-            "Nothing has to be changed for this." if risk[0] == 0 else "Release less of it, or not at all.",
-        )  # fmt: skip
-    if len(keeping):
-        return ("What keeps its use is no more like the original than random values; as it is, the mean risk of being "
-        "found is ", as_it_is, "."), ("Release less of it, or not at all.",)  # fmt: skip
-    cheapest = int(others[np.argmax(useful[others])])
-    return (
-        f"None of {count(len(others), 'way')} to change the data keeps {KEPT:.0%} of its {what}; as it is, the mean "
-        f"risk of "
-        "being found is ", as_it_is, ".",
-    ), (
-        f"Decide what counts more: {compared.names[cheapest]} costs least, ",
-        Number(percent(float(1 - useful[cheapest] / useful[0])), UTILITY), f" of the {what}.",
-    )  # fmt: skip
+    elif len(keeping) and not (risk[keeping] < risk[0]).any():
+        tried = "No way to change the data that was tried lowers the mean risk of being found, which is"
+        finding, advice = f"{tried} ⟦{risk[0]:.2f}⟧.", "Nothing has to be changed for this." if risk[0] == 0 else advice
+    elif len(keeping):
+        finding = f"What keeps its use is no more like the original than random values; as it is, {found}"
+    else:
+        ways, cheapest = count(len(others), "way"), int(others[np.argmax(useful[others])])
+        finding = f"None of {ways} to change the data keeps {KEPT:.0%} of its {what}; as it is, {found}"
+        lost = percent(float(1 - useful[cheapest] / useful[0]))
+        advice = f"Decide what counts more: {compared.names[cheapest]} costs least, ⟦{lost}⟧ of the {what}."
+    return sentence(finding, RISK), sentence(advice, UTILITY)
 
 
 def _fitting(job: Job) -> tuple[str, ...]:
@@ -189,7 +183,7 @@ def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
     found = [
         compare_releases(
             job.sample, strategies=strategies, k=job.k, seed=job.seed + split, columns=job.attacked, people=people,
-            n_jobs=job.n_jobs, progress=job.stages.part("releases", 1 / SPLITS),
+            n_jobs=job.run["n_jobs"], progress=job.stages.part("releases", 1 / SPLITS),
         )
         for split in range(SPLITS)
     ]  # fmt: skip
@@ -216,7 +210,7 @@ def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
         risks.append(
             reidentification_risk(
                 table, made, columns=job.attacked, people=None if people == len(table) else people, seed=job.seed,
-                n_jobs=job.n_jobs,
+                n_jobs=job.run["n_jobs"],
             ).values
         )  # fmt: skip
         alike.append(fidelity(table, made))
@@ -229,7 +223,7 @@ def _without_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
     )  # fmt: skip
 
 
-def _told(name: str) -> str:
+def _in_words(name: str) -> str:
     """A strategy in words."""
     kind, _, size = name.partition("=")
     if kind == "k":
@@ -265,20 +259,16 @@ def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
     before, after = (float(one) for one in compared.highest.max(axis=0)[[0, at]])
     kind, _, size = name.partition("=")
     few = kind == "k" and int(size) < 5
-    hardly: Text = (
-        "The person most at risk is hardly helped: ", Number(f"{after:.3f}", RISK), f" with {name} and ",
-        Number(f"{before:.3f}", RISK), " as it is. Look at those who stand out one by one. ",
-    )  # fmt: skip
-    return [
-        Paragraph(
-            (
-                *(hardly if after > 0.9 * before else ()),
-                *((f"In groups of {size}, whoever knows the others finds the last one. ",) if few else ()),
-                "This is one way, and making attributes coarser another: each is looked at by itself. Elsewhere on "
-                "this page the mean risk can be another, as other people are searched for, among more of them.",
-            )
-        )
-    ]
+    words = (
+        "This is one way, and making attributes coarser another: each is looked at by itself. Elsewhere on this page "
+        "the mean risk can be another, as other people are searched for, among more of them."
+    )
+    if few:
+        words = f"In groups of {size}, whoever knows the others finds the last one. {words}"
+    if after > 0.9 * before:
+        hardly = f"The person most at risk is hardly helped: ⟦{after:.3f}⟧ with {name} and ⟦{before:.3f}⟧ as it is."
+        words = f"{hardly} Look at those who stand out one by one. {words}"
+    return [Paragraph(sentence(words, RISK))]
 
 
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
@@ -293,7 +283,7 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         numbers = [risk[i], compared.highest.max(axis=0)[i], compared.alike.mean(axis=0)[i]]
         numbers += [] if compared.mcc is None else [compared.mcc.mean(axis=0)[i]]
         mark = "pick" if i == at else "yes" if front[i] else ""
-        rows.append((name, _told(name), *(f"{one:.3f}" for one in numbers), mark))
+        rows.append((name, _in_words(name), *(f"{one:.3f}" for one in numbers), mark))
     between: list[Kind] = ["number" for _ in columns[3:]]
     kinds: tuple[Kind, ...] = ("text", "text", *between, "text")
     if compared.by_prediction:
@@ -320,16 +310,16 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         axes.set_ylabel("safety: 1 − mean risk")
         axes.legend(frameon=False)
 
+    used = " and used to predict people who are in neither" if compared.mcc is not None else ""
+    made = f" To make it: {_command(job, compared.names[at])}" if at is not None else ""
     return (
         Paragraph(
-            (
-                "Each strategy was applied to the data, ", Number(f"{compared.people:,}", RISK), " people were "
-                "searched for in the result, and the result was compared with the original",
-                *((" and used to predict people who are in neither",) if compared.mcc is not None else ()),
-                f". The pick is the strategy of least mean risk among those that change the data and keep {KEPT:.0%} "
-                f"of the "
-                f"{what}. Leaving people out helps those left out and nobody else: it is shown and not picked.",
-                *((f" To make it: {_command(job, compared.names[at])}",) if at is not None else ()),
+            sentence(
+                f"Each strategy was applied to the data, ⟦{compared.people:,}⟧ people were searched for in the result, "
+                f"and the result was compared with the original{used}. The pick is the strategy of least mean risk "
+                f"among those that change the data and keep {KEPT:.0%} of the {what}. Leaving people out helps those "
+                f"left out and nobody else: it is shown and not picked.{made}",
+                RISK,
             )
         ),
         *_least_helped(compared, at),
@@ -339,16 +329,14 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
             else f"Nothing to pick: as it is, the mean risk is {risk[0]:.2f}",
             as_svg(draw, 3.6),
             "Up is safer, right is more useful. Worth considering is what no other strategy beats: none is as good in "
-            "both, "
-            "and better in one." + sure,
+            "both, and better in one." + sure,
             STRATEGIES,
         ),
         Grid(
             "Strategies", tuple(columns), tuple(rows), kinds, STRATEGIES,
             "Risk is a score and no probability: 0 is none, 1 that an attacker finds the person and learns all the "
             "rest, 0.5 also that they find the person and learn nothing more. The highest is that of any person on any "
-            "split. Likeness: 1 is the same, 0 no more "
-            "like the original than random values, below 0 less."
+            "split. Likeness: 1 is the same, 0 no more like the original than random values, below 0 less."
             + ("" if not compared.notes else " Notes: " + "; ".join(map(job.discreet, compared.notes[:4])) + "."),
         ),
     )  # fmt: skip

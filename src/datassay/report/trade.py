@@ -4,7 +4,7 @@ import numpy as np
 
 import datassay as da
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, percent
 
@@ -21,6 +21,7 @@ def trade(job: Job) -> Section:
     best, fair = found.best, found.most_inclusive
     n = len(values)
     least, most = (percent(float(end)) for end in (np.min(found.inclusiveness), np.max(found.inclusiveness)))
+    by_revenue, at_most = (percent(float(found.inclusiveness[at])) for at in (best, fair))
     facts: Facts = {
         "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
         "owners_paid_at_most": float(found.inclusiveness[fair]),
@@ -39,35 +40,30 @@ def trade(job: Job) -> Section:
         for title, at in (("highest revenue", best), ("most owners paid", fair))
     )
     return Section(
-        finding=(
-            f"A consumer who wants {SHARE:.0%} of the value pays ",
-            Number(percent(float(found.inclusiveness[best])), METHOD), " of the owners at the prices that earn "
-            "most, and ",
-            Number(percent(float(found.inclusiveness[fair])), METHOD), " at those that pay the most owners.",
+        finding=sentence(
+            f"A consumer who wants {SHARE:.0%} of the value pays ⟦{by_revenue}⟧ of the owners at the prices that earn "
+            f"most, and ⟦{at_most}⟧ at those that pay the most owners.",
+            METHOD,
         ),
-        advice=(
-            "Sell none of it by these values: they say little of single records here.",
-        )
-        if not job.telling
-        else (
-            "None of the prices that were tried pays more owners.",
-        )
-        if found.inclusiveness[fair] <= found.inclusiveness[best]
-        else (
-            "For many owners to be paid, choose θ = ", Number(f"{found.theta[fair]:g}", METHOD), " and γ = ",
-            Number(f"{found.gamma[fair]:.3g}", METHOD), ".",
+        advice=sentence(
+            "Sell none of it by these values: they say little of single records here."
+            if not job.telling
+            else "None of the prices that were tried pays more owners."
+            if found.inclusiveness[fair] <= found.inclusiveness[best]
+            else f"For many owners to be paid, choose θ = ⟦{found.theta[fair]:g}⟧ and γ = ⟦{found.gamma[fair]:.3g}⟧.",
+            METHOD,
         ),
         cards=(
-            Card("owners paid, highest revenue", Number(percent(float(found.inclusiveness[best])), METHOD)),
-            Card("owners paid, at most", Number(percent(float(found.inclusiveness[fair])), METHOD), f"of {n:,}"),
+            Card("owners paid, highest revenue", Number(by_revenue, METHOD)),
+            Card("owners paid, at most", Number(at_most, METHOD), f"of {n:,}"),
         ),
         blocks=(
             Paragraph(
-                (
+                sentence(
                     "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
-                    "cheapest records that add up to "
-                    "what they want; ", Number(count(int((values.values > 0).sum()), "record"), METHOD),
-                    f" of {n:,} are for sale.",
+                    "cheapest records that add up to what they want; "
+                    f"⟦{count(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
+                    METHOD,
                 )
             ),
             Figure(
@@ -92,7 +88,7 @@ def trade(job: Job) -> Section:
             "Noisy copies instead of records: datassay market play.",
         ),
         facts=facts,
-    )  # fmt: skip
+    )
 
 
 def _proof(proven: int, tried: int) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, count, percent
 from datassay.report.methods import METHODS
@@ -158,15 +158,15 @@ def _most_frequent(job: Job) -> float:
 def _total(job: Job, values: Values) -> Paragraph:
     by = "the other records, each in turn" if job.validation is None else f"{job.validation.name}"
     return Paragraph(
-        (
-            "A record's value is what it adds, on average over all groups of the others, to how well the ",
-            Number(f"{job.k}", METHOD), f" nearest neighbours predict {by}. Together the values bring the share of "
-            "right neighbours from ", Number(f"{_guess(values):.3f}", METHOD), " (guessing) to ",
-            Number(f"{_guess(values) + values.values.sum():.3f}", METHOD),
-            "; always naming the most frequent class would be right for ", Number(f"{_most_frequent(job):.3f}", METHOD),
-            ". A negative value means: to a random group of the others, the record does more harm than good.",
+        sentence(
+            f"A record's value is what it adds, on average over all groups of the others, to how well the ⟦{job.k}⟧ "
+            f"nearest neighbours predict {by}. Together the values bring the share of right neighbours from "
+            f"⟦{_guess(values):.3f}⟧ (guessing) to ⟦{_guess(values) + values.values.sum():.3f}⟧; always naming the "
+            f"most frequent class would be right for ⟦{_most_frequent(job):.3f}⟧. A negative value means: to a random "
+            "group of the others, the record does more harm than good.",
+            METHOD,
         )
-    )  # fmt: skip
+    )
 
 
 def _distribution(values: Values) -> Figure:
@@ -196,13 +196,13 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     if shares[worst] > 0.5 and sizes[worst] < sizes.max():
         blocks.append(
             Paragraph(
-                (
-                    "Do not simply drop what is negative: ", Number(percent(float(shares[worst])), METHOD),
-                    f" of the smaller class, {names[worst]!s}, would go. Classes of equal weight (--balance 1) "
-                    "are fairer to small ones.",
+                sentence(
+                    f"Do not simply drop what is negative: ⟦{percent(float(shares[worst]))}⟧ of the smaller class, "
+                    f"{names[worst]!s}, would go. Classes of equal weight (--balance 1) are fairer to small ones.",
+                    METHOD,
                 )
             )
-        )  # fmt: skip
+        )
     return blocks
 
 
@@ -230,19 +230,15 @@ def _checked(job: Job, values: Values, suspects: Suspects, facts: Facts) -> Bloc
     found = detect_errors(values, truth)
     right = float(truth[suspects.likely].mean()) if suspects.likely.any() else 0.0
     caught = float(suspects.likely[truth].mean())
-    facts |= {
-        "auroc": found.auroc,
-        "mislabelled_precision": right,
-        "mislabelled_recall": caught,
-    }
+    facts |= {"auroc": found.auroc, "mislabelled_precision": right, "mislabelled_recall": caught}
     return Paragraph(
-        (
-            f"Compared with the column {job.truth_name}: low values find the marked records with AUROC ",
-            Number(f"{found.auroc:.3f}", "detect-errors"), "; of those called likely mislabelled, ",
-            Number(percent(right), "detect-errors"), " are marked, and these are ",
-            Number(percent(caught), "detect-errors"), " of all that are marked.",
+        sentence(
+            f"Compared with the column {job.truth_name}: low values find the marked records with AUROC "
+            f"⟦{found.auroc:.3f}⟧; of those called likely mislabelled, ⟦{percent(right)}⟧ are marked, and these are "
+            f"⟦{percent(caught)}⟧ of all that are marked.",
+            "detect-errors",
         )
-    )  # fmt: skip
+    )
 
 
 def _removal(job: Job, facts: Facts) -> list[Block]:
@@ -278,15 +274,14 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
             "removal-curve",
         ),
         Paragraph(
-            (
-                "Leaving out about as many as have a negative value, ", Number(f"{SHARES[step]:.0%}", "removal-curve"),
-                ", gives an accuracy of ", Number(f"{there:.3f}", "removal-curve"), f": {verdict} leaving out as many "
-                f"at "
-                "random (", Number(f"{by_chance:.3f}", "removal-curve"), "). Values say whom to look at, not whom to "
-                "drop unseen.",
+            sentence(
+                f"Leaving out about as many as have a negative value, ⟦{SHARES[step]:.0%}⟧, gives an accuracy of "
+                f"⟦{there:.3f}⟧: {verdict} leaving out as many at random (⟦{by_chance:.3f}⟧). Values say whom to look "
+                "at, not whom to drop unseen.",
+                "removal-curve",
             )
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _unseen(job: Job, judged: bool) -> tuple[str, ...]:
@@ -296,7 +291,7 @@ def _unseen(job: Job, judged: bool) -> tuple[str, ...]:
     if not judged:
         found.append(
             f"Mistaken labels: it takes {FEWEST} records, and labels that neighbours agree on more often than by "
-            f"chance."
+            "chance."
         )
     if job.sampled:
         found.append(f"{len(job.table) - len(job.sample):,} records that are not in the sample of {len(job.sample):,}.")

@@ -1,10 +1,11 @@
 """Columns as a data frame of the kind that the caller uses."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from datassay import _checks
 from datassay._errors import MissingDependencyError
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table
-
+Frame = TypeAliasType("Frame", "pd.DataFrame | pl.DataFrame | pa.Table")
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 Columns = dict[str, NDArray[np.generic]]
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay._errors import InputError
 from datassay.market.game.result import REACHED
@@ -133,7 +133,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return seen
 
 
-def _as_used(use: object, queries: Ints, name: str, step: int, cut_short: bool) -> NDArray[np.bool_]:
+def _as_used(use: ArrayLike, queries: Ints, name: str, step: int, cut_short: bool) -> NDArray[np.bool_]:
     """Who is in the model. A move that the query limit cut short goes without those it did not come to."""
     used = np.zeros(len(queries), np.bool_)
     with _blaming(name, step):

@@ -15,13 +15,13 @@ from datassay._choices import Trajectory
 from datassay._errors import InputError
 from datassay._run import Schedule
 from datassay._version import __version__
-from datassay.data import Encoder, Table, as_labels
+from datassay.data import Encoder, Labels, Points, Table, as_labels
 from datassay.market.figures import draw_spending, draw_trajectory
 from datassay.market.moving import knn_utility
 from datassay.market.pricing import gini
 from datassay.neighbors import as_floats
 from datassay.privacy import Guarantee, NoisyRecords
-from datassay.results import Columns, Fact, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
+from datassay.results import Columns, Fact, Frame, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +143,7 @@ class Disclosure(PerRecord):
         """The share of records that were queried at all."""
         return float((self.queries > 0).mean())
 
-    def score(self, X: object, y: object = None, *, n_jobs: int | None = None) -> float:
+    def score(self, X: Points, y: Labels | None = None, *, n_jobs: int | None = None) -> float:
         """Utility of the consumer's model (the centres in use) on other points, a test set say."""
         points, labels = self.as_played(X, y)
         classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
@@ -154,7 +154,7 @@ class Disclosure(PerRecord):
             metric=str(how["metric"]), utility=how["utility"], run=Schedule(n_jobs, here=True),  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def as_played(self, X: object, y: object = None) -> tuple[Floats, NDArray[np.generic]]:
+    def as_played(self, X: Points, y: Labels | None = None) -> tuple[Floats, NDArray[np.generic]]:
         """Features of records in the form in which the game had them, tables encoded as its own were; and labels."""
         if isinstance(X, Table):
             if self.encoder is None:
@@ -251,7 +251,7 @@ class Disclosure(PerRecord):
         ax.set_title(f"{self.strategy}: {self.outcome}", loc="left")
         return ax
 
-    def trajectory_frame(self, kind: FrameKind | None = None) -> object:
+    def trajectory_frame(self, kind: FrameKind | None = None) -> Frame:
         """The trajectory as a data frame."""
         return make_frame(self.trajectory, kind)
 

@@ -10,16 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay._run import Schedule
-from datassay.data import Inputs, prepare
+from datassay._run import Blocks, Schedule
+from datassay.data import Ids, Inputs, Labels, Points, prepare
 from datassay.market.game.result import TRACKED
 from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
 from datassay.market.owner import DataOwner, RehearsingOwner
 from datassay.market.pricing import gini
-from datassay.market.strategies import NoisyShapley, Strategy
+from datassay.market.strategies import NoisyShapley, Strategy, shapley_values
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords
-from datassay.value import knn_shapley
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,15 +75,15 @@ class GameSetup:
     @classmethod
     def of(
         cls,
-        X: object,
-        y: object,
-        X_val: object | None,
-        y_val: object | None,
+        X: Points,
+        y: Labels | None,
+        X_val: Points | None,
+        y_val: Labels | None,
         epsilon: ArrayLike,
         bounds: Bounds,
         metric: Metric,
-        ids: object | None,
-        run: Schedule,
+        ids: Ids | None,
+        run: Blocks,
     ) -> "GameSetup":
         """Check the data and set up the mechanism."""
         if X_val is None:
@@ -105,7 +104,8 @@ class GameSetup:
         if metric == "cosine" and zero.any():
             raise InputError(f"X_val has a row of length zero at row {int(zero.argmax())}: cosine has no meaning there")
         low, high = _bounds(bounds, points, points_val)
-        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), run)
+        schedule = replace(Schedule.of(run), progress=None, here=True)  # a bar counts queries, not passes
+        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), schedule)
 
     def at(self, epsilon: float) -> "GameSetup":
         """The same with another ε."""
@@ -149,25 +149,22 @@ class GameSetup:
         far = self.check_reach()
         if chooser is None:
             return  # the bandit moves single points
-        one = replace(
-            self, points_val=self.points_val[:1], inputs=replace(self.inputs, codes_val=self.inputs.codes_val[:1])
-        )
+        first = replace(self.inputs, codes_val=self.inputs.codes_val[:1], labels_val=self.inputs.labels_val[:1])
+        one = replace(self, points_val=self.points_val[:1], inputs=first)
         points = np.tile(far, (self.n, 1))
         one.evaluate(points, None, rules)
         if isinstance(chooser, NoisyShapley):
-            knn_shapley(
-                points, self.inputs.labels, one.points_val, self.inputs.labels_val[:1], rules.k, metric=rules.metric,
-                n_jobs=self.run.n_jobs, memory=self.run.memory,
-            )  # fmt: skip
+            one.values_of(points, rules)
 
     def secrets(self, rules: GameRules) -> tuple[float, Floats]:
         """What only the owner knows: the utility of the records as they are, and their true values."""
-        inputs = self.inputs
-        worth = knn_shapley(
-            self.points, inputs.labels, self.points_val, inputs.labels_val, rules.k, metric=rules.metric,
-            n_jobs=self.run.n_jobs, memory=self.run.memory,
-        )  # fmt: skip
-        return self.evaluate(self.points, None, rules), np.asarray(worth.values)
+        worth = self.values_of(self.points, rules)
+        return self.evaluate(self.points, None, rules), worth
+
+    def values_of(self, points: Floats, rules: GameRules) -> Floats:
+        """k-NN Shapley values of these points."""
+        labels, labels_val = self.inputs.labels, self.inputs.labels_val
+        return shapley_values(points, labels, self.points_val, labels_val, rules.k, rules.metric, self.run)
 
     def owner(self, t_max: int, rng: np.random.Generator | None, ledger: Ledger | None) -> DataOwner:
         """The owner's agent: for real without a generator, rehearsing with one."""

@@ -11,7 +11,6 @@ from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
 from datassay._work import chunks
-from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
 from datassay.neighbors.space import (
     METRICS,
     PRECOMPUTED,
@@ -196,6 +195,8 @@ def device_space(
     zero_rows: bool = False,
 ) -> DeviceSpace:
     """The space behind the arguments of a value function, on a device; ``memory`` None: what is free there."""
+    from datassay.neighbors.device.memory import memory_ran_out, too_little
+
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
         return _given(points, points_val, device)
@@ -211,6 +212,8 @@ def _of_features(
     points: object, points_val: object | None, metric: str, device: "torch.device", memory: int | None, zero_rows: bool
 ) -> DeviceSpace:
     """The space of features, checked, and on the device if they fit."""
+    from datassay.neighbors.device.memory import allowed_bytes
+
     seen = _floats("X", points)
     queries = seen if points_val is None else _floats("X_val", points_val)
     check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))

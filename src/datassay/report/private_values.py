@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import datassay as da
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count
 from datassay.results import BLUE, ORANGE, SILVER
@@ -25,7 +25,7 @@ WEAK = 5.0  # ε from which next to nothing is promised
 MOST_VALIDATION = 200  # every validation point needs noise of its own: more of them, more noise
 
 
-def told(job: Job) -> Section:
+def private_values(job: Job) -> Section:
     """The section about private values."""
     if job.sample.label is None:
         raise InputError("the table has no label: name the column to predict with --label")
@@ -41,7 +41,7 @@ def told(job: Job) -> Section:
         private, public = job.sample, job.validation
     if len(public) > MOST_VALIDATION:
         public = public.select(np.sort(np.random.default_rng(job.seed).permutation(len(public))[:MOST_VALIDATION]))
-    tau = float(da.tune_tau(public, n_jobs=job.n_jobs).best)  # of the public records alone
+    tau = float(da.tune_tau(public, n_jobs=job.run["n_jobs"]).best)  # of the public records alone
     classes = len({str(one) for one in (*job.sample.labels.tolist(), *public.labels.tolist())})
     openly = da.tknn_shapley(private, X_val=public, tau=tau, n_classes=classes, **job.run)
     budgets = sorted({job.epsilon, *(one for one in TRIED if one > job.epsilon or not job.quick)})
@@ -56,7 +56,7 @@ def told(job: Job) -> Section:
         truth = np.array([marked[one] for one in private.ids.tolist()], bool)
         truth = None if truth.all() or not truth.any() else truth
     draws = DRAWS_QUICKLY if job.quick else DRAWS
-    near = da.Neighbours(private, public, metric="cosine", memory=job.memory, fitted_on="validation")
+    near = da.Neighbours(private, public, metric="cosine", memory=job.run["memory"], fitted_on="validation")
     for at, epsilon in enumerate(budgets):
         agreed, detected = [], []
         for _ in range(draws):
@@ -89,13 +89,22 @@ def told(job: Job) -> Section:
         facts["open_rank_correlation"] = first
     enough = [epsilon for epsilon in budgets if epsilon > job.epsilon and agree[epsilon][0] >= GOOD]
     times = math.exp(job.epsilon)
+    ranked = (
+        ""
+        if first is None
+        else (
+            " With the k-NN Shapley values, by which this page ranks records, they agree to a rank correlation of "
+            f"⟦{first:.2f}⟧: an owner is told another value than that."
+        )
+    )
+    noted = f"Noted on the way: {'; '.join(remarks)}. " if remarks else ""
     where = "a fifth of the table" if job.validation is None else job.validation.name
     return Section(
-        finding=(
-            "Each owner can be told what their record is worth with ε = ", Number(f"{job.epsilon:g}", PRIVATE),
-            ": such values agree with open ones of the same kind to a rank correlation of about "
-            "", Number(f"{here:.2f}", PRIVATE),
-            *(("; but these differ by the label alone.",) if by_label and here > 0 else (".",)),
+        finding=sentence(
+            f"Each owner can be told what their record is worth with ε = ⟦{job.epsilon:g}⟧: such values agree with "
+            f"open ones of the same kind to a rank correlation of about ⟦{here:.2f}⟧"
+            + ("; but these differ by the label alone." if by_label and here > 0 else "."),
+            PRIVATE,
         ),
         advice=(_advice(job, here, enough, by_label),),
         cards=(
@@ -107,30 +116,25 @@ def told(job: Job) -> Section:
         blocks=(
             Paragraph(("What is promised: ", Number(str(guarantee), PRIVATE), ".")),
             Paragraph(
-                (
+                sentence(
                     "What ε means: take everything that is told to everybody but the owner of one record. It would be "
-                    "told with nearly the same probability had that record not been there: at most ",
-                    Number(f"e^{job.epsilon:g} = {times:.3g}", PRIVATE), " times as likely, but for a chance of δ = ",
-                    Number(f"{job.delta:.2g}", PRIVATE), _one_in(job.delta),
-                    ". So somebody who thought it as likely as not that a person is in the data can become at most ",
-                    Number(f"{times / (1 + times):.0%}", PRIVATE), " sure of it from what others are "
-                    "told, but for that chance. (With ε = 0.1 it is "
-                    f"{math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 {math.exp(5) / (1 + math.exp(5)):.1%}.) "
-                    f"What an "
-                    "owner is told about their own record depends on that record openly: it is for them alone.",
+                    "told with nearly the same probability had that record not been there: at most "
+                    f"⟦e^{job.epsilon:g} = {times:.3g}⟧ times as likely, but for a chance of δ = ⟦{job.delta:.2g}⟧"
+                    f"{_one_in(job.delta)}. So somebody who thought it as likely as not that a person is in the data "
+                    f"can become at most ⟦{times / (1 + times):.0%}⟧ sure of it from what others are told, but for "
+                    f"that chance. (With ε = 0.1 it is {math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 "
+                    f"{math.exp(5) / (1 + math.exp(5)):.1%}.) What an owner is told about their own record depends on "
+                    "that record openly: it is for them alone.",
+                    PRIVATE,
                 )
             ),
             Paragraph(
-                (
+                sentence(
                     "Open values of the same kind are what would be told without noise: threshold values, by all "
                     "neighbours within a distance τ that the public records decide. To tell everybody the mean value "
-                    "of their label would agree with them to ",
-                    Number(f"{_label_alone(openly, labels):.2f}", PRIVATE),
-                    ": what is more than that is about the record.",
-                    *((" With the k-NN Shapley values, by which this page ranks records, they agree to a rank "
-                       "correlation of ",
-                       Number(f"{first:.2f}", PRIVATE), ": an owner is told another value than that.")
-                      if first is not None else ()),
+                    f"of their label would agree with them to ⟦{_label_alone(openly, labels):.2f}⟧: what is more than "
+                    f"that is about the record.{ranked}",
+                    PRIVATE,
                 )
             ),
             *((_curve(agree, job.epsilon, here),) if len(agree) > 1 else ()),
@@ -145,19 +149,17 @@ def told(job: Job) -> Section:
                 ("number", "text", *(("number",) if caught else ())),
                 PRIVATE,
                 f"Median, lowest and highest of {draws} draws. Noise is drawn anew in every report; no seed repeats "
-                f"it.",
+                "it.",
             ),
             Paragraph(
-                (
+                sentence(
                     f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing "
                     "was released and no budget was spent. The promise takes public records that are no part of the "
-                    "private ones. ", *((f"Noted on the way: {'; '.join(remarks)}. ",) if remarks else ()),
-                    "To do it for real, with a ",
-                    Number("ledger", LEDGER), " that cannot be overspent: datassay private-value "
-                    f"{shlex.quote(job.table.name)} "
-                    f"--validation public.csv{job.reading} --epsilon {job.epsilon:g} "
-                    f"--ledger market.ledger --budget-epsilon "
-                    f"{2 * job.epsilon:g}.",
+                    f"private ones. {noted}To do it for real, "
+                    "with a ⟦ledger⟧ that cannot be overspent: datassay private-value "
+                    f"{shlex.quote(job.table.name)} --validation public.csv{job.reading} --epsilon {job.epsilon:g} "
+                    f"--ledger market.ledger --budget-epsilon {2 * job.epsilon:g}.",
+                    LEDGER,
                 )
             ),
         ),
