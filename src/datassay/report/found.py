@@ -168,8 +168,8 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     estimated = sentence(
         f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± "
         f"⟦{(means.upper - means.values).max():.2g} bits⟧, each with probability 95%. Who is unique, and what coarser "
-        f"attributes change, is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows and "
-        f"{varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
+        f"attributes change, is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
+        f"and {varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
         f"{_command(job, names, bins)}",
         BITS,
     )
