@@ -2,7 +2,9 @@ from .attack import People as People
 from .coarsening import CoarseningPlan as CoarseningPlan
 from .coarsening import measured_bins as measured_bins
 from .coarsening import suggest_coarsening as suggest_coarsening
-from .counting import Crowd as Crowd
+from .crowds import Crowd as Crowd
+from .crowds import count_crowds as count_crowds
+from .crowds import mean_bits as mean_bits
 from .engine import MOST_EXACT as MOST_EXACT
 from .engine import exact_seconds as exact_seconds
 from .engine import order_seconds as order_seconds
@@ -19,7 +21,5 @@ from .results import UniquenessQueries as UniquenessQueries
 from .risk import Scenarios as Scenarios
 from .risk import reidentification_risk as reidentification_risk
 from .risk import reidentification_shapley as reidentification_shapley
-from .uniqueness import count_crowds as count_crowds
 from .uniqueness import group_sizes as group_sizes
-from .uniqueness import mean_bits as mean_bits
 from .uniqueness import uniqueness_shapley as uniqueness_shapley

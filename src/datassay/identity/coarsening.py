@@ -20,7 +20,7 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Column, TableLike, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS, Coarsening
-from datassay.identity.uniqueness import count_crowds
+from datassay.identity.crowds import count_crowds
 from datassay.results import Fact, Parameter, Result, as_facts
 
 Floats = NDArray[np.float64]

@@ -6,10 +6,10 @@ where they are many. Distinct rows are kept in the order of their values, howeve
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -354,91 +354,3 @@ def _numbered_keys(coded: Sequence[Coded], n: int) -> tuple[NDArray[np.int32], N
         kernels.pack(keys, attribute.codes, levels)
         span *= levels
     return _ranks_of(keys)
-
-
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """People in groups who are alike in the attributes looked at so far. Who is alone stays so, and is left out."""
-
-    people: int
-    rows: NDArray[np.int32]
-    groups: NDArray[np.int32]
-    n_groups: int
-
-    @classmethod
-    def of(cls, people: int) -> "Crowd":
-        """Everybody alike."""
-        alone = people == 1
-        return cls(people, np.arange(people - alone, dtype=np.int32), np.zeros(people - alone, np.int32), 1 - alone)
-
-    def split(self, by: Coded) -> "Crowd":
-        """The groups of those who are alike in one more attribute, too."""
-        from datassay.identity import kernels
-
-        if len(by.names) < 2 or not len(self.rows):
-            return self
-        rows, groups = self.rows.copy(), self.groups.copy()
-        stay, kept = kernels.refine(by.codes, len(by.names), rows, groups, self.n_groups)
-        return Crowd(self.people, rows[:stay].copy(), groups[:stay].copy(), kept)
-
-    @property
-    def distinct(self) -> int:
-        """How many different groups there are, people alone counted as one each."""
-        return self.people - len(self.rows) + self.n_groups
-
-    def sizes(self) -> NDArray[np.float64]:
-        """For each person, how many are alike."""
-        found = np.ones(self.people)
-        found[self.rows] = np.bincount(self.groups, minlength=self.n_groups)[self.groups]
-        return found
-
-    @property
-    def unique(self) -> float:
-        """The share of people who are alone."""
-        return (self.people - len(self.rows)) / self.people
-
-    def share_below(self, size: float) -> float:
-        """The share of people in groups smaller than this."""
-        return int((self.sizes() < size).sum()) / self.people
-
-
-@dataclass(frozen=True, eq=False)
-class Crowds:
-    """Counts the people of a table by one way after another to know its attributes, each of which is coded once."""
-
-    table: Table
-    columns: tuple[str, ...]
-    coded: dict[tuple[str, str], Coded] = field(default_factory=dict)
-
-    def code(self, name: str, how: Coarsening) -> Coded:
-        """An attribute, made coarser."""
-        asked = name, repr(how)
-        if asked not in self.coded:
-            self.coded[asked] = code(self.table, name, how, [])
-        return self.coded[asked]
-
-    def _codes(self, coarsen: Mapping[str, Any]) -> list[tuple[str, Coded]]:
-        """The attributes, those of most values first: then few people are left to be told apart."""
-        coded = [(name, self.code(name, coarsen.get(name, AS_IT_IS))) for name in self.columns]
-        return sorted(coded, key=lambda one: -len(one[1].names))
-
-    def varying(self, coarsen: Mapping[str, Any]) -> int:
-        """How many attributes are not the same for everybody."""
-        return sum(len(coded.names) > 1 for _, coded in self._codes(coarsen))
-
-    def alike(self, coarsen: Mapping[str, Any]) -> Crowd:
-        """The groups alike in all attributes."""
-        crowd = Crowd.of(len(self.table))
-        for _, coded in self._codes(coarsen):
-            crowd = crowd.split(coded)
-        return crowd
-
-    def without(self, coarsen: Mapping[str, Any]) -> dict[str, Crowd]:
-        """For each attribute, the groups alike in all the others."""
-        found, before, coded = {}, Crowd.of(len(self.table)), self._codes(coarsen)
-        for at, (name, own) in enumerate(coded):
-            found[name] = before
-            for _, other in coded[at + 1 :]:
-                found[name] = found[name].split(other)
-            before = before.split(own)
-        return {name: found[name] for name in self.columns}

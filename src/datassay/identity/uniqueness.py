@@ -9,21 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
 from datassay._run import Threads, documented
-from datassay._work import Progress
-from datassay.data import DaskFrame, RowWeights, Table, TableLike
+from datassay.data import DaskFrame, RowWeights, TableLike
 from datassay.identity import engine
-from datassay.identity.counting import Coarsening, Crowds, in_words
+from datassay.identity.counting import Coarsening, in_words
 from datassay.identity.question import MEMORY, FileReading, Way, ask, count
-from datassay.identity.results import KEY, AttributeMeans, Groups, Uniqueness, UniquenessQueries, alike, check_key
+from datassay.identity.results import KEY, Groups, Uniqueness, UniquenessQueries, alike, check_key
 from datassay.results import Parameter
 
-Floats = NDArray[np.float64]
 DEFAULT_TOLERANCE: Final = 0.02
 
 
@@ -70,59 +67,6 @@ def group_sizes(
     (1.0, True)
     """
     return alike(counted := count(ask(table, columns, coarsen, missing, weights, None)), counted.cells.columns)
-
-
-def count_crowds(table: Table, columns: Sequence[str], coarsen: Mapping[str, Coarsening]) -> Crowds:
-    """Counts of the people who are alike, by one way after another to make attributes coarser."""
-    question = ask(table, columns, coarsen, "value", None, None)
-    return Crowds(question.table, question.columns)
-
-
-def mean_bits(
-    table: Table,
-    columns: Sequence[str],
-    *,
-    coarsen: Mapping[str, Coarsening] | None = None,
-    people: int = 10_000,
-    permutations: int | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    memory: int = MEMORY,
-    progress: Progress = None,
-) -> AttributeMeans:
-    """How many bits each attribute contributes on average, with intervals, from people drawn at random.
-
-    The values of each of them are exact, as :func:`uniqueness_shapley` has them: they are counted among everybody. So
-    groups in which none of them is left need not be told apart any further, which is what takes the time with many
-    distinct rows. With more than 20 attributes that vary they are estimated themselves, from random orders (at least
-    16 times as many as there are attributes). Intervals are for each attribute by itself.
-    """
-    question = ask(table, columns, coarsen, "value", None, n_jobs)
-    counted = count(question)
-    cells, n = counted.cells, len(counted.cell)
-    drawn = np.sort(np.random.default_rng([seed, 3]).permutation(n)[:people])
-    mass = np.bincount(counted.cell[drawn], minlength=len(cells.weights)).astype(np.float64)
-    first, mass, cell, wanted = engine.bring_forward(cells, mass, counted.cell[drawn])
-    parameters: dict[str, Parameter] = {"people": len(drawn), "confidence": confidence}
-    rest = 1 - len(drawn) / n  # those not drawn: without them the mean is known
-    if int((cells.levels > 1).sum()) <= engine.MOST_EXACT:
-        values, _ = engine.exact(first, mass, key=False, wanted=wanted, n_jobs=n_jobs, memory=memory, progress=progress)
-        by_order: Floats | float = 0.0
-    else:
-        sampled = engine.sample(
-            first, permutations=permutations or 1, tolerance=None, seconds=None, confidence=confidence, seed=seed,
-            n_jobs=n_jobs, memory=memory, progress=progress, mass=mass, wanted=wanted,
-        )  # fmt: skip
-        values, by_order = sampled.values, sampled.mean_half
-        parameters["permutations"] = sampled.permutations
-    each = values[cell]
-    mean = each.mean(axis=0)
-    half = np.hypot(engine.half_width(each.var(axis=0, ddof=1) * rest, len(each), confidence), by_order)
-    return AttributeMeans(
-        mean, np.array(cells.columns), cells.entropies, float(n), np.maximum(mean - half, 0.0), mean + half,
-        counted.notes, {"method": "mean_bits", **parameters, "seed": seed},
-    )  # fmt: skip
 
 
 @documented(group_sizes)

@@ -27,7 +27,7 @@ from datassay.identity import (
 )
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, in_commas, named, percent
+from datassay.report.job import MOST_ATTRIBUTES, Job, count, in_commas, named, percent
 from datassay.results import BLUE, SILVER
 
 if TYPE_CHECKING:
@@ -144,9 +144,8 @@ class _Bits:
 
 def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, varying: int) -> _Bits:
     """Bits of everybody; or, where these would take too long, means estimated from some people."""
-    how: dict[str, Any] = {
-        "coarsen": bins, "seed": job.seed, "n_jobs": job.run["n_jobs"], "progress": job.stages.part("uniqueness", 0.5),
-    }  # fmt: skip
+    show = job.stages.part("uniqueness", 0.5)
+    how: dict[str, Any] = {"coarsen": bins, "seed": job.seed, "n_jobs": job.run["n_jobs"], "progress": show}
     exact = varying <= MOST_EXACT
     fewest = 16 * varying  # orders
     seconds = exact_seconds(crowd.distinct, varying) if exact else fewest * order_seconds(crowd.distinct, crowd.people)
@@ -166,15 +165,22 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     drawn = f"{DRAWN:,} people drawn at random"
     way = "" if exact else f", for each of whom {int(str(means.parameters['permutations'])):,} random orders were tried"
     what = "Exact values of everybody could take" if exact else "Values of everybody would be estimates, too, and take"
-    estimated = (
-        f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± ",
-        Number(f"{(means.upper - means.values).max():.2g} bits", BITS), ", each with probability 95%. All else in this "
-        f"table and above it is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
+    estimated = sentence(
+        f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± "
+        f"⟦{(means.upper - means.values).max():.2g} bits⟧, each with probability 95%. Who is unique, and what coarser "
+        f"attributes change, is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
         f"and {varying} attributes; a report takes at most {_long(LONGEST)} for them. To compute them: "
         f"{_command(job, names, bins)}",
-    )  # fmt: skip
+        BITS,
+    )
     over = f"all orders of learning the attributes and {drawn}"
     return _Bits(means, float(totals.mean()), totals, alike, over, estimated)
+
+
+def bits_seconds(rows: int, attributes: int) -> float:
+    """About how long bits take one core if rows are soon alone, as they mostly are."""
+    exact = exact_seconds(rows, attributes)
+    return exact / 4 if exact <= LONGEST else 2.2e-6 * rows * min(attributes, MOST_ATTRIBUTES)
 
 
 def _long(seconds: float) -> str:

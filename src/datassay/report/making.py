@@ -17,7 +17,7 @@ from datassay._work import thread_count
 from datassay.data import Column, Table, TableLike, as_table, list_datasets, load_dataset, missing_column, read_table
 from datassay.data import truth as truth_of
 from datassay.report.content import Section
-from datassay.report.found import found
+from datassay.report.found import bits_seconds, found
 from datassay.report.job import LOOK, PAIR, Job, Stages, count
 from datassay.report.leaks import leaks
 from datassay.report.private_values import private_values
@@ -167,7 +167,7 @@ def report(
     blocks = {
         "n_jobs": None if threads is None else thread_count(threads), "memory": run.get("memory", DEFAULT_MEMORY)
     }  # fmt: skip
-    planned = _planned(sample, whole, quick)
+    planned = _planned(sample, whole, quick, thread_count(threads))
     with Stages(run.get("progress"), {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
         job = Job(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
@@ -227,24 +227,23 @@ def _drawn(table: Table, most: int, seed: int) -> tuple[Table, NDArray[np.intp]]
     return table.select(chosen, f"a sample of {table.name}"), np.flatnonzero(chosen)
 
 
-def _planned(sample: Table, whole: Table, quick: bool) -> dict[str, float]:
-    """Seconds that each stage may take, roughly."""
-    n = len(sample)
-    width = sum(
-        1 if column.categories is None else len(column.categories)
-        for name, column in sample.columns.items()
-        if name in sample.features
-    )
-    one_pass = PAIR * n * n * max(width, 1) + 0.2
-    search = LOOK * n * (len(sample.features) + 1) * 50
+def _planned(sample: Table, whole: Table, quick: bool, threads: int) -> dict[str, float]:
+    """Seconds that each stage may take, roughly: those of one core, shared by the threads where they share the work."""
+    n, attributes = len(sample), len(sample.features)
+    names = (sample.columns[name].categories for name in sample.features)
+    width = sum(1 if one is None else len(one) for one in names)
+    one_pass = PAIR * n * n * width
+    search = LOOK * n * (attributes + 1) * 50
+    runs, tested = (15, 0.03) if quick else (24, 0.1)  # releases that are made, and pairs that each is used to predict
     return {
-        "values": 1.3 * one_pass + 0.5,
-        "exposure": 0.1 * one_pass + 0.5,
-        "uniqueness": 0.2 + 4e-6 * len(whole) * len(whole.features),
-        "risk": min(20.0, search * 5000) + 0.2,
-        "releases": min(6.0 if quick else 30.0, search * 8000) + 1.0,
+        "values": 0.5 + 2.3 * one_pass / threads,
+        "exposure": 0.5 + 0.1 * one_pass / threads,
+        "uniqueness": 0.2 + 4e-7 * len(whole) * attributes + bits_seconds(len(whole), attributes) / threads,
+        "risk": 0.2 + min(6.0 if quick else 25.0, search * 5000) / threads,
+        "releases": 1.0
+        + (min(6.0 if quick else 15.0, search * 8000) + runs * (tested * one_pass + 6e-6 * n)) / threads,
         "private values": 3.0,
-        "prices": 2.0,
+        "prices": 0.5 + 1.3e-4 * n,
     }
 
 
