@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datassay._crew import Task
-from datassay._errors import UnavailableError, UsageError
+from datassay._errors import UnavailableError, UsageError, first_line
 
 ALIGNMENT = 64  # bytes: where arrays begin within the file
 _owned: dict[Path, int] = {}
@@ -71,8 +71,7 @@ def pack(task: Task, what: str) -> Path:
     try:
         packed = cloudpickle.dumps(task, protocol=5, buffer_callback=buffers.append)
     except Exception as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise UsageError(f"{what} cannot be sent to workers ({told}); n_jobs=1 needs none") from None
+        raise UsageError(f"{what} cannot be sent to workers ({first_line(error)}); n_jobs=1 needs none") from None
     folder = _new_folder()
     try:
         places: list[tuple[int, int]] = []
