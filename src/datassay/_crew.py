@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, Self
 
 from datassay._errors import LostError
 
+Kind = Literal["threads", "processes", "dask", "joblib"]
 Task = Callable[..., Any]
 Promise = Callable[[], Any]
 """Waits for an answer; BrokenExecutor says that it was lost with a worker."""
@@ -19,7 +20,7 @@ MOST_LOSSES = 3  # how often workers may be lost before the work is given up
 class Workers:
     """Who does the work, and how many of them at once."""
 
-    kind: Literal["threads", "processes", "dask", "joblib"]
+    kind: Kind
     count: int
     client: Any = None
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._crew import Workers
+from datassay._crew import Kind, Workers
 from datassay._errors import CheckpointError, InputError, LostError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 T = TypeVar("T")
 WORTH_SAYING: Final = 10.0  # seconds; a plan that takes less is not told where there is no bar
 PATIENCE: Final = 30.0  # seconds until work without a plan is told of
+KINDS: Final[Mapping[str, Kind]] = {
+    "ThreadingBackend": "threads",
+    "SequentialBackend": "threads",
+    "LokyBackend": "processes",
+}
+"""Workers of our own that do the work instead of joblib's, by the backend that was chosen."""
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -55,7 +61,7 @@ def thread_count(n_jobs: int | None) -> int:
 def _told_to_joblib() -> int | None:
     """How many jobs the caller configured, if they did."""
     joblib = sys.modules.get("joblib")
-    if joblib is None:  # nobody can have configured what is not loaded
+    if joblib is None:  # what is not loaded is not configured
         return None
     backend, n_jobs = joblib.parallel.get_active_backend()
     return None if n_jobs in (None, -1) else int(backend.effective_n_jobs(n_jobs))
@@ -72,15 +78,9 @@ def workers(n_jobs: int | None = None, client: object = None) -> Workers:
     if joblib is None:
         return Workers("threads", count)
     backend = joblib.parallel.get_active_backend(prefer="threads")[0]
-    kinds = {"ThreadingBackend": "threads", "SequentialBackend": "threads", "LokyBackend": "processes"}
-    kind = kinds.get(type(backend).__name__)
-    if kind == "threads":
-        return Workers("threads", count)
-    if kind == "processes":
-        return Workers("processes", count)
     if type(backend).__name__ == "DaskDistributedBackend":
         return workers(n_jobs, backend.client)
-    return Workers("joblib", count)
+    return Workers(KINDS.get(type(backend).__name__, "joblib"), count)
 
 
 def chunks(n: int, size: int) -> list[range]:
@@ -125,7 +125,7 @@ def in_order(
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what is no idea of progress."""
+    """Refuse what cannot show progress."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
 
@@ -141,7 +141,7 @@ def add_up(
     """The sum of what tasks find, each an array of so many numbers, taken in their order."""
     if checkpoint is None:
         total = np.zeros(size)
-        with _telling_what_is_kept(groups):
+        with _keeping(groups):
             for part in in_order(task, groups, by, report):
                 total += part
         return total
@@ -151,18 +151,11 @@ def add_up(
         for blocks, (found,) in kept.load():
             state = (blocks.stop, found)
             report(sum(len(group) for group in groups[: blocks.stop]))
-        with _telling_what_is_kept(groups, kept):
-            try:
-                for part in in_order(task, groups[state[0] :], by, report):
-                    state = (state[0] + 1, state[1] + part)
-                    if kept.is_time():
-                        kept.save(state[0], (state[1],))
-            except CheckpointError:
-                raise
-            except BaseException:
-                kept.save(state[0], (state[1],))
-                raise
-            kept.save(state[0], (state[1],))
+        with _keeping(groups, kept, lambda: kept.save(state[0], (state[1],))) as save:
+            for part in in_order(task, groups[state[0] :], by, report):
+                state = (state[0] + 1, state[1] + part)
+                if kept.is_time():
+                    save()
     return state[1]
 
 
@@ -184,7 +177,7 @@ def gather(
             whole[rows] = part
 
     if checkpoint is None:
-        with _telling_what_is_kept(groups):
+        with _keeping(groups):
             for group, parts in zip(groups, in_order(task, groups, by, report), strict=True):
                 put(slice(group.start, group.stop), parts)
         return found
@@ -199,27 +192,29 @@ def gather(
                 rows = slice(groups[kept.done].start, groups[done - 1].stop)
                 kept.save(done, tuple(whole[rows] for whole in found))
 
-        with _telling_what_is_kept(groups, kept):
-            try:
-                for parts in in_order(task, groups[done:], by, report):
-                    put(slice(groups[done].start, groups[done].stop), parts)
-                    done += 1
-                    if kept.is_time():
-                        save()
-            except CheckpointError:
-                raise
-            except BaseException:
-                save()
-                raise
-            save()
+        with _keeping(groups, kept, save):
+            for parts in in_order(task, groups[done:], by, report):
+                put(slice(groups[done].start, groups[done].stop), parts)
+                done += 1
+                if kept.is_time():
+                    save()
     return found
 
 
 @contextmanager
-def _telling_what_is_kept(groups: Sequence[range], kept: "Kept | None" = None) -> Iterator[None]:
-    """Where workers or their scheduler are lost: say what was lost with them, and what was not."""
+def _keeping(
+    groups: Sequence[range], kept: "Kept | None" = None, save: Callable[[], None] = lambda: None
+) -> Iterator[Callable[[], None]]:
+    """Save what was done however it ends; if workers or their scheduler are lost, say what was lost with them."""
     try:
-        yield
+        try:
+            yield save
+        except CheckpointError:
+            raise
+        except BaseException:
+            save()
+            raise
+        save()
     except LostError as error:
         if kept is None:
             told = "nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
@@ -232,7 +227,7 @@ def _telling_what_is_kept(groups: Sequence[range], kept: "Kept | None" = None) -
 
 
 class Bar(AbstractContextManager["Callable[[int], None]"]):
-    """Adapts the caller's idea of progress to «n more are done»."""
+    """Shows progress as the caller asked, from «n more are done»."""
 
     def __init__(self, progress: Progress, total: int, what: str = "validation points") -> None:
         check_progress(progress)
