@@ -108,9 +108,13 @@ def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
         )
 
 
-def counted(count: int, thing: str) -> str:
-    """So many things: ``1 row``, ``1,200 rows``."""
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+def counted(count: float, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "record"), counted(2500, "record"), counted(2, "person", "people")
+    ('1 record', '2,500 records', '2 people')
+    """
+    return f"{count:,.0f} {one if count == 1 else many or one + 's'}"
 
 
 def listed(items: Iterable[object], most: int = 5) -> str:

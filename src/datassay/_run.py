@@ -186,7 +186,13 @@ def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return complete
 
 
-DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0}
+DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0} | {
+    "ignore": (),
+    "categorical": (),
+    "text": "refuse",
+    "missing": "impute",
+    "scale": "standard",
+}
 """Options that are something else than None if left out."""
 
 

@@ -304,9 +304,9 @@ class Pace(AbstractContextManager["Pace"]):
         total = sum(seconds.values())
         self._speaks = total >= WORTH_SAYING
         if self._speaks:
-            threads = thread_count(self.n_jobs)
+            threads = _checks.counted(thread_count(self.n_jobs), "thread")
             stages = ", ".join(f"{stage} {in_words(of)}" for stage, of in seconds.items() if of >= 1)
-            _say(f"About {in_words(total)} on {threads} thread{'s' if threads > 1 else ''}: {stages}.")
+            _say(f"About {in_words(total)} on {threads}: {stages}.")
 
     def show(self, done: float, stage: str) -> None:
         """A stage goes on, or the one before has ended."""

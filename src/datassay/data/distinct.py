@@ -118,7 +118,9 @@ def _count_files(
     quoted = ", ".join(identifier(name) for name in chosen)
     weighed = "1.0" if weight is None else f"{identifier(weight)}::DOUBLE"
     total = "count(*)" if weight is None else f"sum({weighed})"
-    usable = _unused("usable", [*chosen, count])
+    usable = "usable"
+    while usable in {name.casefold() for name in (*chosen, count)}:
+        usable += "_"
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
         connection.execute("SET temp_directory = $folder", {"folder": folder})
@@ -128,7 +130,7 @@ def _count_files(
         relation, parameters = source.relation(categories)
         query = (
             f"SELECT {quoted}, {total} AS {identifier(count)}, "
-            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {identifier(usable)} "
+            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {usable} "
             f"FROM {relation} GROUP BY {quoted} ORDER BY {quoted}"
         )
         try:
@@ -200,25 +202,16 @@ def _counted_source(given: Any) -> _Counted:
     files = files_with_rows(given)
     columns = own_columns(files[0].schema)
     refuse_alike(columns, files[0].name)
-    typed = [one for file in files for one in zip(file.schema.names, file.schema.types, strict=True)]
-    categories = {name for name, kind in typed if is_one_of(kind, "dictionary")}
-    held = [name for name in columns if name in categories]
-    return _Counted(name, columns, held, None, files)
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    """A name like this one that is not taken in any case of its letters."""
-    while name.casefold() in {other.casefold() for other in taken}:
-        name = f"{name}_"
-    return name
+    fields = [field for file in files for field in file.schema]
+    categories = {field.name for field in fields if is_one_of(field.type, "dictionary")}
+    return _Counted(name, columns, [name for name in columns if name in categories], None, files)
 
 
 def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
     """The columns of a file but for a stored index, and those that the file itself says are categories."""
-    present, categories = file_columns(path), list[str]()
-    if is_parquet(path):
-        schema = parquet_schema(path)
-        present = own_columns(schema)
-        categories = [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
-        refuse_alike(present, path.name)
-    return [name for name in present if name], categories
+    if not is_parquet(path):
+        return [name for name in file_columns(path) if name], []
+    schema = parquet_schema(path)
+    present = own_columns(schema)
+    refuse_alike(present, path.name)
+    return present, [name for name in present if is_one_of(schema.field(name).type, "dictionary")]

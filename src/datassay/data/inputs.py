@@ -28,11 +28,11 @@ class Inputs:
 
     points: object
     points_val: object
+    labels: NDArray[np.generic]
+    labels_val: NDArray[np.generic]
     codes: Codes
     codes_val: Codes
     classes: NDArray[np.generic]
-    labels: NDArray[np.generic]
-    labels_val: NDArray[np.generic]
     ids: NDArray[np.generic]
     ids_given: bool
     notes: tuple[str, ...]
@@ -196,7 +196,7 @@ def _join(
     notes = (*notes, *_notes_on(classes, unseen))
     chosen = np.arange(n) if ids is None else _ids(ids, n)
     return Inputs(
-        points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes, encoder
+        points, points_val, labels, labels_val, small[:n], small[n:], classes, chosen, ids is not None, notes, encoder
     )
 
 
@@ -234,7 +234,7 @@ def prepare_records(records: Records, y: object, X_val: object, y_val: object, i
     codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
     given = ids is not None or records.id is not None
     later = records.classes[:0]  # the labels take memory: they are made of the codes when the result is
-    return Inputs(records, points_val, codes, codes_val, classes, later, labels_val, found, given, notes)
+    return Inputs(records, points_val, later, labels_val, codes, codes_val, classes, found, given, notes)
 
 
 def _validation_of(records: Records, X_val: object, y_val: object) -> tuple[object, NDArray[np.generic]]:

@@ -18,7 +18,7 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     if isinstance(given, Table):
         given = given.labels
     given = without_tensors(given)
-    # A list goes through object, lest numpy turn a stray number among strings into a string.
+    # A list goes through object: numpy would turn a stray number among strings into a string.
     labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
