@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,7 +41,9 @@ def connect(address: str) -> Iterator[Any]:
         raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786")
     if scheme not in ("ws", "wss") and not re.fullmatch(r".+:[0-9]{1,5}", host):  # a Client would not get over it
         raise UsageError(f"{address!r} names no port; an address of a Dask scheduler is such as tcp://HOST:8786")
-    with _dask_silent():
+    with ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable()  # Dask would log tracebacks where one line says what went wrong
         try:
             client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
         except (OSError, TimeoutError):
@@ -55,21 +57,6 @@ def connect(address: str) -> Iterator[Any]:
         finally:
             with suppress(Exception):  # a scheduler that is gone says goodbye badly
                 client.close()
-
-
-@contextmanager
-def _dask_silent() -> Iterator[None]:
-    """Keep the tracebacks that Dask logs off the screen: one line says what went wrong."""
-    names = ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL + 1)
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def threads_of(client: object) -> int:

@@ -1,9 +1,7 @@
-"""Work done by other processes, on this machine or on a cluster: what it is about is sent to each of them once.
+"""Work done by other processes, on this machine or on a cluster, which are sent the task once.
 
-A task is a function and all that it closes over, the training data above all. A call then carries a few numbers.
-Answers come back in order, so that sums are added up in the same order.
-
-Workers may die: their calls are made again. A caller who has lost them all, or the scheduler, gets an error.
+A task is a function and what it closes over, the training data above all; a call then carries a few numbers. Answers
+come back in order, for the same sums. The calls of workers that die are made again.
 """
 
 import time
@@ -62,7 +60,7 @@ def _timed(task: Task, groups: Sequence[range]) -> tuple[float, list[Any]]:
 def _through_joblib(
     task: Callable[[range], T], groups: Sequence[range], jobs: int, report: Callable[[int], None]
 ) -> Iterator[T]:
-    """By whatever backend the caller registered with joblib."""
+    """By the backend that the caller registered with joblib."""
     import joblib
     from joblib.parallel import get_active_backend
 

@@ -1,8 +1,7 @@
 """How work is run, written once: options that every function which takes a while accepts, and their documentation.
 
 A function takes them as ``**run: Unpack[Run]`` and passes them on whole. :func:`documented` puts them into its
-signature and docstring, and completes the docstring with the parameters that it shares with other functions: ``help()``
-tells all of them, and each is written in one place.
+signature and docstring, with the parameters that it shares with other functions.
 """
 
 import inspect

@@ -19,7 +19,7 @@ from typing_extensions import TypeAliasType
 
 from datassay import _checks
 from datassay._crew import Kind, Workers
-from datassay._errors import CheckpointError, InputError, LostError, UsageError
+from datassay._errors import CheckpointError, LostError, UsageError
 
 if TYPE_CHECKING:
     from datassay._checkpoint import Checkpoint, Kept
@@ -43,8 +43,10 @@ def thread_count(n_jobs: int | None) -> int:
 
     Unless the caller told joblib how many there are: ``with joblib.parallel_config(n_jobs=2)``.
     """
-    if n_jobs is None:
-        n_jobs = _told_to_joblib()
+    joblib = sys.modules.get("joblib")  # what is not loaded is not configured
+    if n_jobs is None and joblib is not None:
+        backend, configured = joblib.parallel.get_active_backend()
+        n_jobs = None if configured in (None, -1) else int(backend.effective_n_jobs(configured))
     if n_jobs is None or n_jobs == -1:
         try:
             return len(os.sched_getaffinity(0))
@@ -52,19 +54,9 @@ def thread_count(n_jobs: int | None) -> int:
             return os.cpu_count() or 1
     try:
         return _checks.integer("n_jobs", n_jobs, at_least=1)
-    except InputError:
-        raise UsageError(
-            f"the number of threads (n_jobs) must be at least 1, or -1 for all cores; got {n_jobs!r}"
-        ) from None
-
-
-def _told_to_joblib() -> int | None:
-    """How many jobs the caller configured, if they did."""
-    joblib = sys.modules.get("joblib")
-    if joblib is None:  # what is not loaded is not configured
-        return None
-    backend, n_jobs = joblib.parallel.get_active_backend()
-    return None if n_jobs in (None, -1) else int(backend.effective_n_jobs(n_jobs))
+    except UsageError:
+        wanted = "the number of threads (n_jobs) must be at least 1, or -1 for all cores"
+        raise UsageError(f"{wanted}; got {n_jobs!r}") from None
 
 
 def workers(n_jobs: int | None = None, client: object = None) -> Workers:
@@ -216,14 +208,13 @@ def _keeping(
             raise
         save()
     except LostError as error:
-        if kept is None:
-            told = "nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
-        else:
+        told = "Nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
+        if kept is not None:
             told = (
                 f"{kept.done:,} of {len(groups):,} blocks are kept in {kept.folder!r}: run it again with the same "
                 "checkpoint, and it goes on from there"
             )
-        raise type(error)(f"{error}. {told[0].upper()}{told[1:]}") from None
+        raise type(error)(f"{error}. {told}") from None
 
 
 class Bar(AbstractContextManager["Callable[[int], None]"]):
@@ -273,9 +264,7 @@ def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], Abstra
 
 
 class Pace(AbstractContextManager["Pace"]):
-    """Progress in lines on standard error, for a file or a pipe, where a bar is nothing to look at.
-
-    Any function may be given one: after half a minute it says how much is done, and about how long the rest will take.
+    """Progress in lines on standard error, for a file or a pipe: how much is done, and how long the rest will take.
 
     A calculation that plans its stages says before it starts how long they will take, and how long each took as it
     ends; then ``bar`` is whether to draw a bar for them as well.

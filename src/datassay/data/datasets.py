@@ -41,12 +41,7 @@ class DatasetInfo:
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """The data sets that can be loaded by name on this machine.
-
-    Returns
-    -------
-    list of DatasetInfo
-        Name, source and description of each.
+    """The data sets that can be loaded by name on this machine: name, source and description of each.
 
     Examples
     --------
@@ -56,11 +51,8 @@ def list_datasets() -> list[DatasetInfo]:
     found = [DatasetInfo(name, "simulated", text) for name, text in _SIMULATED.items()]
     found += [DatasetInfo(name, "scikit-learn", text) for name, text in _FROM_SKLEARN.items()]
     folder = _folder()
-    if folder is not None:
-        found += [
-            DatasetInfo(file.stem, FOLDER_VARIABLE, f"Parquet file, {file.stat().st_size:,} bytes")
-            for file in sorted(folder.glob("*.parquet"))
-        ]
+    for file in sorted(folder.glob("*.parquet")) if folder else ():
+        found.append(DatasetInfo(file.stem, FOLDER_VARIABLE, f"Parquet file, {file.stat().st_size:,} bytes"))
     return found
 
 
@@ -85,11 +77,6 @@ def load_dataset(
         variable ``DATASSAY_DATA``, the first of the columns y, label, target and class that exists, or none.
     n, seed
         Number of records and seed, for simulated data sets.
-
-    Returns
-    -------
-    Table
-        Its columns, the label among them.
 
     Examples
     --------
@@ -141,18 +128,15 @@ def _built_in(name: str, n: int | None, seed: int | None) -> Table:
 def dataset_file(name: str) -> Path | None:
     """The Parquet file behind a name in the folder of data sets, if there is one."""
     folder = _folder()
-    file = None if folder is None else folder / f"{name}.parquet"
-    return file if file is not None and file.is_file() else None
+    file = Path() if folder is None else folder / f"{name}.parquet"
+    return file if file.is_file() else None
 
 
 def _folder() -> Path | None:
     given = os.environ.get(FOLDER_VARIABLE)
-    if not given:
-        return None
-    folder = Path(given)
-    if not folder.is_dir():
+    if given and not Path(given).is_dir():
         raise UsageError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
-    return folder
+    return Path(given) if given else None
 
 
 def _from_sklearn(name: str) -> Table:

@@ -29,7 +29,7 @@ from datassay.data.files import (
 )
 from datassay.data.kinds import is_one_of, rough_kind
 from datassay.data.partitions import count_partitions, is_dask
-from datassay.data.reading import chosen_columns, read_table
+from datassay.data.reading import chosen_columns, names_of, read_table
 from datassay.data.table import Table, missing_column
 
 if TYPE_CHECKING:
@@ -188,30 +188,23 @@ class _Counted:
 
 def _counted_source(given: Any) -> _Counted:
     if is_dask(given):
-        names = list(given.columns)
-        for name in names:
-            if not isinstance(name, str):
-                raise InputError(f"column names must be strings, got {name!r} ({type(name).__name__})")
+        names = names_of(given)
         held = [name for name in names if str(given.dtypes[name]) == "category"]
         return _Counted("the data frame", names, held)
     if not is_many(given):
         file = Path(given)
         check_file(file)
-        return _Counted(file.name, *_columns_to_count(file), file)
-    name = str(given)
+        if is_parquet(file):
+            return _Counted(file.name, *_columns_of([parquet_schema(file)], file.name), file)
+        return _Counted(file.name, [name for name in file_columns(file) if name], [], file)
     files = files_with_rows(given)
-    columns = own_columns(files[0].schema)
-    refuse_alike(columns, files[0].name)
-    fields = [field for file in files for field in file.schema]
+    return _Counted(str(given), *_columns_of([file.schema for file in files], files[0].name), None, files)
+
+
+def _columns_of(schemas: "Sequence[pa.Schema]", name: str) -> tuple[list[str], list[str]]:
+    """The columns of the first schema but for a stored index, and those that any of them says are categories."""
+    columns = own_columns(schemas[0])
+    refuse_alike(columns, name)
+    fields = [field for schema in schemas for field in schema]
     categories = {field.name for field in fields if is_one_of(field.type, "dictionary")}
-    return _Counted(name, columns, [name for name in columns if name in categories], None, files)
-
-
-def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
-    """The columns of a file but for a stored index, and those that the file itself says are categories."""
-    if not is_parquet(path):
-        return [name for name in file_columns(path) if name], []
-    schema = parquet_schema(path)
-    present = own_columns(schema)
-    refuse_alike(present, path.name)
-    return present, [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
+    return columns, [name for name in columns if name in categories]

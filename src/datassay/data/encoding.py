@@ -69,16 +69,12 @@ class Encoder:
                     f"column {part.name!r} of {table.name} is missing at row {int(absent.argmax())} (counting from 0)"
                 )
             if isinstance(part, _Number):
-                numbers = _numbers(table, part.name)
-                if absent.any():
-                    notes.append(
-                        f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the {self.source} "
-                        f"median {part.fill:g}"
-                    )
-                    numbers = np.where(absent, part.fill, numbers)
+                how = f"the {self.source} median {part.fill:g}"
+                numbers = np.where(absent, part.fill, _numbers(table, part.name))
                 out[:, at] = (numbers - part.centre) / part.width
                 at += 1
             else:
+                how = "a category of their own" if part.missing else f"none of the {self.source} categories"
                 assert column.categories is not None
                 position = {category: i for i, category in enumerate(part.categories)}
                 translate = np.array([position.get(str(c), -1) for c in column.categories] + [-1], np.intp)
@@ -93,12 +89,11 @@ class Encoder:
                 rows = np.flatnonzero(codes >= 0)
                 out[rows, at + codes[rows]] = 1
                 at += len(part.categories)
-                if absent.any():
-                    how = "a category of their own" if part.missing else f"none of the {self.source} categories"
-                    notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
                 if part.missing:
                     out[absent, at] = 1
                     at += 1
+            if absent.any():
+                notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
         return out, tuple(notes)
 
     def transform_record(self, record: Mapping[str, object]) -> NDArray[np.float32] | NDArray[np.float64]:

@@ -77,28 +77,27 @@ def would_be_read(file: Path, path: str | os.PathLike[str]) -> bool:
 def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
     """The Parquet files that a path, a folder or a pattern stands for, in the order of their names."""
     place = Path(path)
-    if place.is_dir():
-        named = [file for file in place.rglob("*") if _counts(file, place)]
-        _refuse_dangling(named, place)
+    if is_many(path):
+        folder = place if place.is_dir() else None
+        if folder is None:
+            named = [Path(one) for one in glob.glob(str(path), recursive=True)]
+        else:
+            named = [file for file in folder.rglob("*") if _counts(file, folder)]
+        _refuse_dangling(named, folder)
         found = sorted(file for file in named if file.is_file())
+        if not found and folder is None:
+            raise InputError(f"no file matches {str(path)!r}")
         if not found:
             raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
+        for file in found:
+            if not is_parquet(file):
+                raise InputError(f"{str(path)!r} matches {file.name}, which is no Parquet file; narrow the pattern")
         return found
-    if place.exists():
-        if not is_parquet(place):
-            raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
-        return [place]
-    if glob.has_magic(str(path)):
-        matched = [Path(one) for one in glob.glob(str(path), recursive=True)]
-        _refuse_dangling(matched, None)
-        found = sorted(file for file in matched if file.is_file())
-        if not found:
-            raise InputError(f"no file matches {str(path)!r}")
-        other = [file for file in found if not is_parquet(file)]
-        if other:
-            raise InputError(f"{str(path)!r} matches {other[0].name}, which is no Parquet file; narrow the pattern")
-        return found
-    raise InputError(f"there is no file or folder {str(path)!r}")
+    if not place.exists():
+        raise InputError(f"there is no file or folder {str(path)!r}")
+    if not is_parquet(place):
+        raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
+    return [place]
 
 
 def _counts(file: Path, folder: Path) -> bool:
@@ -201,9 +200,8 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
     if is_parquet(path):
         return unreadable(path.name, error)
     delimiter, names = _csv_header(path)
-    reason = _csv_fault(path, delimiter, len(names))
     vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
-    return InputError(f"cannot read {path.name}: {reason or vague}")
+    return InputError(f"cannot read {path.name}: {_csv_fault(path, delimiter, len(names)) or vague}")
 
 
 def identifier(name: str) -> str:

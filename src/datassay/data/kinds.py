@@ -18,6 +18,7 @@ from datassay.data.table import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TEXT: Final = ("string", "large_string", "string_view")  # the types of Arrow
 ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -123,7 +124,7 @@ def is_one_of(kind: "pa.DataType", *names: str) -> bool:
 
 def is_text(kind: "pa.DataType") -> bool:
     """Whether a type of Arrow is one of those of text."""
-    return is_one_of(kind, "string", "large_string", "string_view")
+    return is_one_of(kind, *TEXT)
 
 
 def _dates(found: Column, where: str) -> NDArray[np.float64] | None:

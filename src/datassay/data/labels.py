@@ -30,10 +30,9 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     missing = [i for i, value in enumerate(plain) if is_missing(value)]
     if missing:
         raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
-    if all(isinstance(value, str) for value in plain):
-        return np.array(plain, dtype=np.str_)
-    if all(isinstance(value, bool) for value in plain):
-        return np.array(plain, dtype=bool)
+    for kind in (str, bool):
+        if all(isinstance(value, kind) for value in plain):
+            return np.array(plain, dtype=kind)
     if all(isinstance(value, int | float) for value in plain):
         for row, value in enumerate(plain):
             if isinstance(value, float) and not value.is_integer():

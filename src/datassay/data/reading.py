@@ -204,9 +204,7 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
 
     try:
         data = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
-        for column in data.columns:
-            if not isinstance(column, str):
-                raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+        names_of(data)
         return nw.maybe_reset_index(data).to_arrow(), frame_index(data)
     except (NarwhalsError, pa.ArrowException) as error:
         raise InputError(f"cannot read the table: {' '.join(' '.join(map(str, error.args)).split())}") from None
@@ -214,6 +212,14 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
         raise UsageError(
             f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
         ) from None
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a frame's columns, which must be strings."""
+    for column in frame.columns:
+        if not isinstance(column, str):
+            raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+    return list(frame.columns)
 
 
 def as_table(given: Any, *, like: Table | None = None, text: TextColumns = "refuse") -> Table:

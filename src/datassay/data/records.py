@@ -27,7 +27,7 @@ from datassay.data.files import (
     stored_index,
     unreadable,
 )
-from datassay.data.kinds import is_one_of, is_text, value_type
+from datassay.data.kinds import TEXT, is_one_of, is_text, value_type
 from datassay.data.labels import Codes, as_ids, as_labels
 from datassay.data.table import missing_column, usable_scale
 
@@ -40,6 +40,7 @@ BATCH: Final = 2**16  # rows read at a time where only a column or two are read
 FITTED: Final = 2**14  # rows whose mean is taken before it joins the others': fixes the order of summation
 FEW: Final = 20  # rows, of which nothing is concluded from numbers that differ
 BUFFER: Final = 2**20  # bytes of a column fetched at a time, so that even one huge row group passes by in pieces
+LABELS: Final = {"strings": TEXT, "Booleans": ("boolean",), "whole numbers": ("integer", "floating")}
 T = TypeVar("T")
 
 
@@ -116,7 +117,7 @@ class Records:
 
         The next block is read while one is used.
         """
-        return read_ahead(self._scaled(rows, first))
+        return read_ahead(self._in_blocks(rows, first))
 
     def content(self) -> str:
         """A digest of all that the files hold, in their order, and of how it is used: as long as it takes to read."""
@@ -178,15 +179,8 @@ class Records:
             table = np.array([place[name] for name in names], np.uint8 if len(classes) <= 256 else np.int32)
             yield table[codes]
 
-    def _scaled(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
-        for start, points in self._raw(rows, first):
-            if self.centres is not None and self.widths is not None:
-                for j, numbers in enumerate(points.T):
-                    numbers[:] = scaled(numbers, self.centres[j], self.widths[j])
-            yield start, points
-
-    def _raw(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
-        """Blocks of exactly ``rows`` records (the last: what is left), over row groups and files."""
+    def _in_blocks(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
+        """Blocks of exactly ``rows`` records (the last: what is left), over row groups and files; scaled."""
         n = len(self)
         start, at = first, 0
         points: Points = np.empty((len(self.features), min(rows, n - first)), self.dtype)
@@ -200,6 +194,9 @@ class Records:
                 taken += more
                 at += more
                 if at == points.shape[1]:
+                    if self.centres is not None and self.widths is not None:
+                        for j, numbers in enumerate(points):
+                            numbers[:] = scaled(numbers, self.centres[j], self.widths[j])
                     yield start, points.T
                     start, at = start + at, 0
                     points = np.empty((len(self.features), min(rows, n - start)), self.dtype)
@@ -449,12 +446,9 @@ def _same_columns(
 
 def _label_kind(file: ParquetFile, label: str) -> str:
     kind = value_type(file.schema.field(label).type)
-    if is_text(kind):
-        return "strings"
-    if is_one_of(kind, "boolean"):
-        return "Booleans"
-    if is_one_of(kind, "integer", "floating"):
-        return "whole numbers"
+    for what, types in LABELS.items():
+        if is_one_of(kind, *types):
+            return what
     raise InputError(
         f"the label {label!r} of {file.name} has the type {kind}; labels are strings, whole numbers or Booleans"
     )

@@ -36,11 +36,6 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     n, seed
         Number of records, and seed of the draws.
 
-    Returns
-    -------
-    Table
-        People, each with an id.
-
     References
     ----------
     Seiler, Mase & Owen, What makes you unique?
@@ -188,11 +183,6 @@ def census(n: int = 3000, seed: int = 0) -> Table:
     ----------
     n, seed
         Number of records, at least 20, and seed of the draws.
-
-    Returns
-    -------
-    Table
-        People, each with an id.
 
     Examples
     --------
