@@ -243,15 +243,11 @@ class Kept:
 
     def __init__(self, checkpoint: Checkpoint, name: str, whole: bool) -> None:
         self._checkpoint, self._name, self._whole = checkpoint, name, whole
+        self.folder = str(checkpoint.folder)
         self._of = digest(checkpoint.key, name)  # nothing is gone on from but what this calculation kept
         self._started = self._saved = time.monotonic()
         self._cost = 0.0
         self.done = 0
-
-    @property
-    def folder(self) -> str:
-        """Where it is kept."""
-        return str(self._checkpoint.folder)
 
     def load(self) -> Iterator[tuple[range, Arrays]]:
         """What is there: blocks, and what was found of them."""

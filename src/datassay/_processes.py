@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from datassay._crew import MOST_LOSSES, Promise, Task, WorkerLostError
-from datassay._packing import PackedTask, pack, remove
+from datassay._packing import call_packed, pack, remove
 
 LOOK_UP = 5.0  # seconds between two looks at whether the workers' answers are still taken in
 
@@ -42,10 +42,11 @@ class Processes:
         self._jobs, self._losses = jobs, 0
         self._futures: list[Future[Any]] = []
         self._folder = pack(task, what)
-        self._call = PackedTask(str(self._folder), writable)
+        self._call = partial(call_packed, str(self._folder), writable)
         try:
             self._pool = self._start()
-            self._wait()
+            while not self._is_there():
+                self.renew()
         except BaseException:
             remove(self._folder)
             raise
@@ -59,14 +60,11 @@ class Processes:
             env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
 
-    def _wait(self) -> None:
-        """Until a worker is there: those of an earlier call may just have gone."""
-        while True:
-            try:
-                _answer(self._pool.submit(bool), self._pool)
-                return
-            except BrokenExecutor:
-                self.renew()
+    def _is_there(self) -> bool:
+        """Wait for a worker; those of an earlier call may just have gone."""
+        with suppress(BrokenExecutor):
+            return not _answer(self._pool.submit(bool), self._pool)
+        return False
 
     def submit(self, *arguments: Any) -> Promise:
         """Call the task."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from datassay._cluster import Cluster
 from datassay._crew import Calls, Crew, Task, Workers
-from datassay._packing import PackedTask, pack, remove
+from datassay._packing import call_packed, pack, remove
 from datassay._processes import Processes
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def _through_joblib(
     backend = get_active_backend(prefer="threads")[0]
     near = type(backend).__name__ == "MultiprocessingBackend"  # on this machine: the task goes by file
     folder = pack(task, "the task") if near else None
-    call = joblib.delayed(task if folder is None else PackedTask(str(folder), writable=True))
+    call = joblib.delayed(task if folder is None else partial(call_packed, str(folder), True))
     try:
         if getattr(backend, "supports_return_generator", False):
             parts, kept = [groups], "generator"

@@ -30,12 +30,6 @@ Progress = TypeAliasType("Progress", "Callable[[int, int], None] | bool | None")
 T = TypeVar("T")
 WORTH_SAYING: Final = 10.0  # seconds; a plan that takes less is not told where there is no bar
 PATIENCE: Final = 30.0  # seconds until work without a plan is told of
-KINDS: Final[Mapping[str, Kind]] = {
-    "ThreadingBackend": "threads",
-    "SequentialBackend": "threads",
-    "LokyBackend": "processes",
-}
-"""Workers of our own that do the work instead of joblib's, by the backend that was chosen."""
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -72,7 +66,8 @@ def workers(n_jobs: int | None = None, client: object = None) -> Workers:
     backend = joblib.parallel.get_active_backend(prefer="threads")[0]
     if type(backend).__name__ == "DaskDistributedBackend":
         return workers(n_jobs, backend.client)
-    return Workers(KINDS.get(type(backend).__name__, "joblib"), count)
+    ours: dict[str, Kind] = {"ThreadingBackend": "threads", "SequentialBackend": "threads", "LokyBackend": "processes"}
+    return Workers(ours.get(type(backend).__name__, "joblib"), count)
 
 
 def chunks(n: int, size: int) -> list[range]:

@@ -15,9 +15,7 @@ LARGEST_GAME = 16
 
 
 def _coalitions(players: Sequence[int]) -> Iterator[frozenset[int]]:
-    for size in range(len(players) + 1):
-        for members in combinations(players, size):
-            yield frozenset(members)
+    return (frozenset(members) for size in range(len(players) + 1) for members in combinations(players, size))
 
 
 def _semivalue(n: int, utility: Utility, weight: Callable[[int], Fraction]) -> list[Fraction]:
@@ -239,13 +237,8 @@ def bandit(
     for added in noise:
         if now >= target or min(count) == t_max:
             break
-        score = [
-            q[a] + exploration * (1 / (count[a] + small)) ** 0.5 * (t_max - count[a]) / t_max
-            if count[a] < t_max
-            else float("-inf")
-            for a in range(n)
-        ]
-        a = score.index(max(score))
+        score = [q[a] + exploration * (1 / (count[a] + small)) ** 0.5 * (t_max - count[a]) / t_max for a in range(n)]
+        a = max((a for a in range(n) if count[a] < t_max), key=score.__getitem__)
         seen = [x + z for x, z in zip(records[a], added, strict=True)]
         centre[a] = [(c * count[a] + x) / (count[a] + 1) for c, x in zip(centre[a], seen, strict=True)]
         before, now = now, utility()

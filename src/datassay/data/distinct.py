@@ -9,24 +9,8 @@ from typing import TYPE_CHECKING, Any
 from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import documented
+from datassay.data import files
 from datassay.data.aliases import DaskFrame, PathLike, TableLike
-from datassay.data.files import (
-    ParquetFile,
-    check_file,
-    file_columns,
-    files_with_rows,
-    identifier,
-    is_many,
-    is_parquet,
-    own_columns,
-    parquet_schema,
-    plain_pattern,
-    refuse_alike,
-    refuse_other_columns,
-    relation,
-    unreadable,
-    unreadable_file,
-)
 from datassay.data.kinds import is_one_of, rough_kind
 from datassay.data.partitions import count_partitions, is_dask
 from datassay.data.reading import chosen_columns, names_of, read_table
@@ -115,8 +99,8 @@ def _count_files(
 
     import duckdb
 
-    quoted = ", ".join(identifier(name) for name in chosen)
-    weighed = "1.0" if weight is None else f"{identifier(weight)}::DOUBLE"
+    quoted = ", ".join(files.identifier(name) for name in chosen)
+    weighed = "1.0" if weight is None else f"{files.identifier(weight)}::DOUBLE"
     total = "count(*)" if weight is None else f"sum({weighed})"
     usable = "usable"
     while usable in {name.casefold() for name in (*chosen, count)}:
@@ -129,7 +113,7 @@ def _count_files(
             connection.execute("SET threads = 1")
         relation, parameters = source.relation(categories)
         query = (
-            f"SELECT {quoted}, {total} AS {identifier(count)}, "
+            f"SELECT {quoted}, {total} AS {files.identifier(count)}, "
             f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {usable} "
             f"FROM {relation} GROUP BY {quoted} ORDER BY {quoted}"
         )
@@ -157,33 +141,27 @@ class _Counted:
     columns: Sequence[str]
     categories: Sequence[str]
     file: Path | None = None
-    files: Sequence[ParquetFile] = ()
+    parts: Sequence[files.ParquetFile] = ()
 
     def relation(self, categories: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The table function by which DuckDB reads it, and its parameters."""
         if self.file is not None:
-            return relation(self.file, categories)
-        plain = [plain_pattern(file.path) for file in self.files]
+            return files.relation(self.file, categories)
+        plain = [files.plain_pattern(file.path) for file in self.parts]
         return "read_parquet($paths, union_by_name = true, hive_partitioning = false)", {"paths": plain}
 
     def unreadable(self, error: Exception) -> InputError:
         """The error of a file that could not be read."""
-        return unreadable_file(self.file, error) if self.file is not None else unreadable(self.name, error)
+        return files.unreadable_file(self.file, error) if self.file is not None else files.unreadable(self.name, error)
 
     def check(self, columns: Sequence[str], *, everything: bool) -> None:
         """Refuse files that lack a column, have others than the first one, or hold something else in one."""
-        for file in self.files:
-            more = [name for name in own_columns(file.schema) if name not in self.columns]
-            refuse_other_columns(file, self.files[0], columns, more if everything else [], "columns")
+        for file in self.parts:
+            more = [name for name in files.own_columns(file.schema) if name not in self.columns]
+            files.refuse_other_columns(file, self.parts[0], columns, more if everything else [], "columns")
         for name in columns:
-            kinds: dict[str, str] = {}
-            for file in self.files:
-                kind = rough_kind(file.schema.field(name).type)
-                if kind:
-                    kinds.setdefault(kind, file.name)
-            if len(kinds) > 1:
-                found = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
-                raise InputError(f"column {name!r} of {self.name} holds {found}; make them alike")
+            kinds = [(rough_kind(file.schema.field(name).type), file.name) for file in self.parts]
+            files.refuse_different(kinds, f"column {name!r} of {self.name}", "make them alike")
 
 
 def _counted_source(given: Any) -> _Counted:
@@ -191,20 +169,20 @@ def _counted_source(given: Any) -> _Counted:
         names = names_of(given)
         held = [name for name in names if str(given.dtypes[name]) == "category"]
         return _Counted("the data frame", names, held)
-    if not is_many(given):
+    if not files.is_many(given):
         file = Path(given)
-        check_file(file)
-        if is_parquet(file):
-            return _Counted(file.name, *_columns_of([parquet_schema(file)], file.name), file)
-        return _Counted(file.name, [name for name in file_columns(file) if name], [], file)
-    files = files_with_rows(given)
-    return _Counted(str(given), *_columns_of([file.schema for file in files], files[0].name), None, files)
+        files.check_file(file)
+        if files.is_parquet(file):
+            return _Counted(file.name, *_columns_of([files.parquet_schema(file)], file.name), file)
+        return _Counted(file.name, [name for name in files.file_columns(file) if name], [], file)
+    found = files.files_with_rows(given)
+    return _Counted(str(given), *_columns_of([file.schema for file in found], found[0].name), None, found)
 
 
 def _columns_of(schemas: "Sequence[pa.Schema]", name: str) -> tuple[list[str], list[str]]:
     """The columns of the first schema but for a stored index, and those that any of them says are categories."""
-    columns = own_columns(schemas[0])
-    refuse_alike(columns, name)
+    columns = files.own_columns(schemas[0])
+    files.refuse_alike(columns, name)
     fields = [field for schema in schemas for field in schema]
     categories = {field.name for field in fields if is_one_of(field.type, "dictionary")}
     return columns, [name for name in columns if name in categories]

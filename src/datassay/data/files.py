@@ -144,6 +144,17 @@ def refuse_other_columns(
         raise InputError(f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the {what}")
 
 
+def refuse_different(kinds: Sequence[tuple[str, str]], what: str, advice: str) -> None:
+    """Refuse what is of different kinds in several files; of each the kind, or "" where it has no values, and name."""
+    first: dict[str, str] = {}
+    for kind, name in kinds:
+        if kind:
+            first.setdefault(kind, name)
+    if len(first) > 1:
+        held = " and ".join(f"{kind} in {name}" for kind, name in first.items())
+        raise InputError(f"{what} holds {held}; {advice}")
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Say which file it is that Arrow cannot read."""

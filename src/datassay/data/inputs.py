@@ -255,9 +255,8 @@ def _validation_of(records: Records, X_val: object, y_val: object) -> tuple[obje
         points = points[:, [X_val.features.index(name) for name in records.features]]
         labels = labels if y_val is None else as_labels("y_val", y_val)
     else:
-        labels_given = _given(y_val)
+        labels = as_labels("y_val", _given(y_val))
         found = _from_frame("X_val", X_val, records.features)[0]
-        labels = as_labels("y_val", labels_given)
         if records.centres is None:
             return found, labels
         points = np.asarray(found)

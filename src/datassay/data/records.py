@@ -23,6 +23,7 @@ from datassay.data.files import (
     describe,
     find_parquet,
     reading,
+    refuse_different,
     refuse_other_columns,
     stored_index,
     unreadable,
@@ -456,12 +457,8 @@ def _label_kind(file: ParquetFile, label: str) -> str:
 
 def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """The distinct labels, sorted, and how many records have each: one pass over the label column."""
-    kinds: dict[str, str] = {}
-    for file in files:
-        kinds.setdefault(_label_kind(file, label), file.name)
-    if len(kinds) > 1:
-        held = " and ".join(f"{kind} in {name}" for kind, name in kinds.items())
-        raise InputError(f"the label {label!r} holds {held}; make them all alike")
+    kinds = [(_label_kind(file, label), file.name) for file in files]
+    refuse_different(kinds, f"the label {label!r}", "make them all alike")
     counts: dict[object, int] = {}
     for file, row, batch in _batches(files, (label,), BATCH):
         names, codes = _label_values(batch.column(0), label, file, row)

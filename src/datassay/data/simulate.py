@@ -131,19 +131,15 @@ def _thresholds(weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.in
     return np.searchsorted(ends, np.arange(_RESOLUTION), side="right").astype(np.int32)
 
 
-def _bits(rng: np.random.Generator, n: int) -> NDArray[np.uint16]:
-    return rng.integers(0, _RESOLUTION, n, dtype=np.uint16)
-
-
 def _draw(rng: np.random.Generator, n: int, weights: Sequence[float]) -> NDArray[np.int32]:
-    return _thresholds(weights)[_bits(rng, n)]
+    return _draw_given(rng, np.zeros(n, np.int32), np.array([weights]))
 
 
 def _draw_given(rng: np.random.Generator, group: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.int32]:
     """Draw from row ``group`` of ``weights`` for every record."""
     look_up = np.concatenate([_thresholds(row) for row in weights])
-    at = group.astype(np.int32) * np.int32(_RESOLUTION) + _bits(rng, len(group))
-    return np.asarray(look_up[at])
+    bits = rng.integers(0, _RESOLUTION, len(group), dtype=np.uint16)
+    return np.asarray(look_up[group.astype(np.int32) * np.int32(_RESOLUTION) + bits])
 
 
 def _age_within(rng: np.random.Generator, band: NDArray[np.int32]) -> NDArray[np.int16]:
