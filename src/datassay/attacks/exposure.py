@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_quadrants
 from datassay.attacks.result import Attack
-from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Parameter, PerRecord, Values, as_facts, axes_on
 
 QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
 
@@ -109,7 +106,7 @@ class Exposure(PerRecord):
             lines.append(f"Delete first (value, exposure): {listed}")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, most: int | None = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int | None = None, *, label: str | None = None) -> Axes:
         """Draw value against exposure, the four quadrants named and counted; returns the axes.
 
         Of more than ``most`` records so many are drawn, chosen at random (the same ones each time). With a ``label``

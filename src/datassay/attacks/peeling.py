@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, get_args
+from typing import Any, ClassVar, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,8 @@ from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
-from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PeelBy = Literal["self_waka", "self_shapley", "success", "random"]
 
@@ -104,7 +101,7 @@ class Onion(PerRecord):
             ]
         )
 
-    def plot(self, ax: "Axes | None" = None, bins: int = 20, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, bins: int = 20, *, label: str | None = None) -> Axes:
         """Draw the mean change of success rates by WaKA influence; returns the axes.
 
         ``label`` names this onion in the legend, so that several can share the axes.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_roc
-from datassay.results import Fact, Parameter, PerRecord, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Parameter, PerRecord, as_facts, axes_on
 
 
 def auc(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_]) -> float:
@@ -77,6 +74,7 @@ class Attack(PerRecord):
     1.0
     """
 
+    ROWS: ClassVar = "targets"
     COLUMNS: ClassVar = {"id": "ids", "score": "values", "member": "members", "game": "games"}
 
     values: NDArray[np.float64]
@@ -93,9 +91,6 @@ class Attack(PerRecord):
         if self.games is None:
             object.__setattr__(self, "games", np.zeros(len(self.values), np.int64))
         super().__post_init__()
-
-    def _who(self) -> str:
-        return "targets"
 
     def __repr__(self) -> str:
         both = self.members.any() and not self.members.all()
@@ -227,7 +222,7 @@ class Attack(PerRecord):
             )
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
         """Draw the ROC curve of all games together, both axes logarithmic so that few false positives show.
 
         Returns the axes; call it again on the same ones to compare attacks.

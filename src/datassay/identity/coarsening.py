@@ -48,6 +48,7 @@ class CoarseningPlan(Result):
         Every change of the first step by itself: what it is, and the shares of people unique and in small groups then.
     """
 
+    ROWS: ClassVar = "steps"
     COLUMNS: ClassVar = {"change": "ids", "attribute": "attributes", "unique": "values", "below": "below"}
 
     ids: NDArray[np.str_]
@@ -63,9 +64,6 @@ class CoarseningPlan(Result):
 
     def __repr__(self) -> str:
         return f"CoarseningPlan({len(self) - 1} changes: {self.values[0]:.1%} → {self.values[-1]:.1%} unique)"
-
-    def _who(self) -> str:
-        return "steps"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``, ``share_unique``, ``share_unique_after``, ``share_below_after``."""

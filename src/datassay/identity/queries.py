@@ -40,6 +40,7 @@ class QueryScores(Result):
         Who has that score (empty if nobody), and what it is made of.
     """
 
+    ROWS: ClassVar = "queries"
     COLUMNS: ClassVar = {
         "query": "ids",
         "score": "values",
@@ -63,9 +64,6 @@ class QueryScores(Result):
 
     def __repr__(self) -> str:
         return f"QueryScores({len(self)} queries, highest {self.values.max():.3f})"
-
-    def _who(self) -> str:
-        return "queries"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: how many ``queries``, the ``highest_score``, and ``score.QUERY`` of each."""

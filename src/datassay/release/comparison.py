@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,8 @@ from datassay.release import strategies as ways
 from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value import balance_weights, knn_shapley, waka
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Strategy = str | Callable[[Table], Release]
@@ -62,6 +59,7 @@ class Comparison(Result):
     ``pareto_fidelity`` (see :meth:`pareto`).
     """
 
+    ROWS: ClassVar = "strategies"
     COLUMNS: ClassVar = {
         "strategy": "ids", "risk": "values", "linkability": "linkability", "gain": "gain", "fidelity": "fidelity",
         "mcc": "mcc", "f1": "f1", "loss": "loss",
@@ -85,9 +83,6 @@ class Comparison(Result):
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.ids.tolist())})"
-
-    def _who(self) -> str:
-        return "strategies"
 
     def of(self, strategy: str) -> dict[str, float]:
         """The numbers of one strategy."""
@@ -174,7 +169,7 @@ class Comparison(Result):
         )
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, utility: str = "mcc", *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, utility: str = "mcc", *, label: str | None = None) -> Axes:
         """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes.
 
         ``label`` names these strategies in the legend, so that several comparisons can share the axes.
@@ -185,11 +180,11 @@ class Comparison(Result):
         ax.set_xlabel({"mcc": "Matthews' correlation", "f1": "F1", "fidelity": "fidelity"}[utility])
         return ax
 
-    def plot_risks(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_risks(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution of people's risk under each strategy as boxes; returns the axes."""
         return draw_risks(axes_on(ax, 7, 0.4 * len(self) + 1.2), self.risks, self.ids.tolist())
 
-    def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_individuals(self, ax: Axes | None = None) -> Axes:
         """Draw how each strategy changes people's risk, by fifths of their value; returns the axes."""
         if self.worth is None:
             raise UsageError("values were not asked for: compare_releases(…, individuals=True)")

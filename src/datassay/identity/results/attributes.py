@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.identity.figures import draw_means, draw_pairs, draw_stacked_bars
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 
 Floats = NDArray[np.float64]
 Shape = Literal["groups", "changes", "pairs"]
@@ -37,6 +34,7 @@ class AttributeMeans(Result):
         Confidence intervals where values were sampled; None where they are exact.
     """
 
+    ROWS: ClassVar = "attributes"
     COLUMNS: ClassVar = {
         "attribute": "ids",
         "shapley": "values",
@@ -58,9 +56,6 @@ class AttributeMeans(Result):
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.ids, self.values, strict=True))
         return f"AttributeMeans({head_count(self.people)} people, bits: {listed})"
-
-    def _who(self) -> str:
-        return "attributes"
 
     @property
     def total(self) -> float:
@@ -99,7 +94,7 @@ class AttributeMeans(Result):
         """The attributes in order of what they tell, in words."""
         return self._in_words(self.in_order())
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw each attribute's mean beside its entropy; returns the axes.
 
         With a ``label`` for the legend the means are drawn alone, so that several results can share the axes.
@@ -142,6 +137,7 @@ class AttributeTable(Result):
         More columns, such as people, share (of all), unique (the share of them who are alone).
     """
 
+    ROWS: ClassVar = "rows"
     COLUMNS: ClassVar = {"bits_*": "values"}
     ASIDE: ClassVar = ("ids", "beside")
 
@@ -166,9 +162,6 @@ class AttributeTable(Result):
 
     def __repr__(self) -> str:
         return f"AttributeTable({len(self)} rows by {self.rows!r}: {named(self.columns)})"
-
-    def _who(self) -> str:
-        return "rows"
 
     def _columns(self) -> Columns:
         return {self.rows: self.ids, **self.beside, **super()._columns()}
@@ -220,7 +213,7 @@ class AttributeTable(Result):
             return np.arange(len(self))[:most]
         return np.sort(np.argsort(-self.beside["people"], kind="stable")[:most])
 
-    def plot(self, ax: "Axes | None" = None, most: int = 30, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int = 30, *, label: str | None = None) -> Axes:
         """Draw the rows as stacked bars, attribute on attribute; a table of interactions as a map. Returns the axes.
 
         With a ``label`` for the legend each row is one bar, so that several results can share the axes.
@@ -257,6 +250,7 @@ class AttributeSets(Result):
         For each set, how many different groups there are, the share of people who are unique, the smallest group.
     """
 
+    ROWS: ClassVar = "sets"
     COLUMNS: ClassVar = {
         "entropy": "values",
         "groups": "groups",
@@ -280,9 +274,6 @@ class AttributeSets(Result):
 
     def __len__(self) -> int:
         return len(self.values)
-
-    def _who(self) -> str:
-        return "sets"
 
     @property
     def ids(self) -> NDArray[np.str_]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,7 @@ from datassay.identity.results.attributes import AttributeMeans, AttributeSets, 
 from datassay.identity.results.groups import Groups
 from datassay.identity.results.records import codes_of, people_among
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on, row_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on, row_of
 
 Floats = NDArray[np.float64]
 
@@ -241,7 +238,7 @@ class Uniqueness(Result):
             )
         return lines
 
-    def plot(self, ax: "Axes | None" = None, most: int = 1500, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int = 1500, *, label: str | None = None) -> Axes:
         """Draw one stacked bar a person, ordered by total (of many, every so many-th person); returns the axes.
 
         With a ``label`` for the legend the totals are drawn as a line, so that several results can share the axes.
