@@ -12,7 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_quadrants
 from datassay.attacks.result import Attack
-from datassay.results import Axes, Fact, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on
 
 QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
 
@@ -36,8 +36,8 @@ class Exposure(PerRecord):
 
     COLUMNS: ClassVar = {"id": "ids", "value": "values", "exposure": "exposure", "quadrant": "quadrants"}
 
-    values: NDArray[np.float64]
-    exposure: NDArray[np.float64]
+    values: Floats
+    exposure: Floats
     ids: NDArray[np.generic]
     low_value: float
     high_exposure: float

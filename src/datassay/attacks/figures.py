@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREY, ORANGE, RED, SILVER, Axes, legend_name
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, ORANGE, RED, SILVER, Axes, Floats, legend_name
 
 
 def draw_roc(ax: Axes, rates: Floats, found: Floats, label: str) -> Axes:

@@ -36,12 +36,11 @@ from datassay.neighbors import (
     collect,
     space_on,
 )
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value import Game, chance_of_fewer, knn_shapley, make_game, rank_chances
 
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
 T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
-Floats = NDArray[np.float64]
 
 
 class Classifier(Protocol):

@@ -17,7 +17,7 @@ from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
-from datassay.results import Axes, Fact, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 
 PeelBy = Literal["self_waka", "self_shapley", "success", "random"]
@@ -47,11 +47,11 @@ class Onion(PerRecord):
         "id": "ids", "before": "before", "after": "after", "change": "values", "influence": "influence",
     }  # fmt: skip
 
-    values: NDArray[np.float64]
+    values: Floats
     ids: NDArray[np.generic]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    influence: NDArray[np.float64]
+    before: Floats
+    after: Floats
+    influence: Floats
     removed: NDArray[np.generic]
     auc: tuple[float, float]
     tpr: tuple[float, float]
@@ -216,7 +216,7 @@ def onion(
     )
 
 
-def _by_record(attack: Attack, ids: NDArray[np.generic]) -> NDArray[np.float64]:
+def _by_record(attack: Attack, ids: NDArray[np.generic]) -> Floats:
     """Success rates in the order of the records."""
     names, rates = attack.success_rates()
     return rates[np.searchsorted(names, ids)]

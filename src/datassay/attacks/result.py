@@ -11,7 +11,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_roc
-from datassay.results import Axes, Fact, Parameter, PerRecord, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, as_facts, axes_on
 
 
 def auc(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_]) -> float:
@@ -46,7 +46,7 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
     return float((scores[members] > outside[allowed]).mean())
 
 
-_Game = tuple[NDArray[np.float64], NDArray[np.bool_]]
+_Game = tuple[Floats, NDArray[np.bool_]]
 
 
 def _pooled(games: list[_Game]) -> _Game:
@@ -77,7 +77,7 @@ class Attack(PerRecord):
     ROWS: ClassVar = "targets"
     COLUMNS: ClassVar = {"id": "ids", "score": "values", "member": "members", "game": "games"}
 
-    values: NDArray[np.float64]
+    values: Floats
     ids: NDArray[np.generic]
     members: NDArray[np.bool_]
     method: str
@@ -133,7 +133,7 @@ class Attack(PerRecord):
         rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
         games = self._by_game()
 
-        def measure(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
+        def measure(scores: Floats, members: NDArray[np.bool_]) -> float:
             return auc(scores, members) if fpr is None else tpr_at(scores, members, fpr)
 
         if len(games) > 1 and fpr is not None:
@@ -156,7 +156,7 @@ class Attack(PerRecord):
         low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
         return float(low), float(high)
 
-    def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
+    def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], Floats]:
         """For each record, how often the attack is right about it: ids, and rates; 0.5 is guessing.
 
         It says «member» where the score is above ``threshold``, and a score at the threshold counts half. Left out, the

@@ -34,12 +34,11 @@ from datassay.neighbors import (
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value import harmonic, knn_shapley
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
 SCORED: tuple[Scored, ...] = get_args(Scored)
-Floats = NDArray[np.float64]
 
 
 @documented(knn_shapley)

@@ -19,9 +19,8 @@ from datassay._work import Bar, chunks, gather
 from datassay.data import Ids, Table, TableLike, as_table, missing_column
 from datassay.identity.engine import half_width
 from datassay.identity.gower import Gower, fit_gower
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 
-Floats = NDArray[np.float64]
 People = int | Ids | Set[int] | Set[str]
 MOST_EXACT_SETS: Final = 2**16
 CHUNK: Final = 16

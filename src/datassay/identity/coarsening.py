@@ -21,9 +21,8 @@ from datassay._work import Bar, Progress
 from datassay.data import Column, TableLike, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS, Coarsening
 from datassay.identity.crowds import count_crowds
-from datassay.results import Fact, Parameter, Result, as_facts
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 
-Floats = NDArray[np.float64]
 RARE = (0.01, 0.05)  # categories of fewer people than this share are put together
 BINS = (20, 10, 5)  # about so many bins over the range of a number
 WORTH_WHILE = 0.01  # if no coarser attribute makes so many fewer people unique, one is left out

@@ -17,14 +17,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
-from datassay._work import Bar, Progress, chunks, in_order, thread_count, workers
+from datassay._run import Schedule
+from datassay._work import Bar, chunks, in_order, thread_count
 from datassay.identity.counting import Cells
+from datassay.results import Floats
 
 MOST_EXACT: Final = 20
 FEWEST_DRAWS: Final = 16
-
-Floats = NDArray[np.float64]
 
 
 def set_weights(d: int, key: bool = False) -> Floats:
@@ -121,9 +122,9 @@ def sampled_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None)
     return n_cells * (threads * 80 + 4 * d) + (n_cells if wanted is None else wanted) * valued
 
 
-def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | None, what: str) -> int:
+def _workers_within(schedule: Schedule, what: str, needed: Callable[[int], int]) -> Workers:
     """As many threads as memory allows; an error that says what one needs."""
-    threads = thread_count(n_jobs)
+    memory, threads = schedule.memory, thread_count(schedule.n_jobs)
     while threads > 1 and needed(threads) > memory:
         threads -= 1
     if needed(threads) > memory:
@@ -131,7 +132,7 @@ def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | Non
             f"{what} needs about {needed(1) / 2**20:,.0f} MiB and memory allows {memory / 2**20:,.0f} MiB; allow more, "
             "coarsen an attribute or leave one out"
         )
-    return threads
+    return schedule.workers().at_most(threads)
 
 
 def _logarithms(cells: Cells) -> Floats:
@@ -142,14 +143,7 @@ def _logarithms(cells: Cells) -> Floats:
 
 
 def exact(
-    cells: Cells,
-    mass: Floats,
-    *,
-    key: bool,
-    wanted: int,
-    n_jobs: int | None,
-    memory: int,
-    progress: Progress,
+    cells: Cells, mass: Floats, schedule: Schedule, *, wanted: int = 0, key: bool = False
 ) -> tuple[Floats, SetTable]:
     """φ of the ``wanted`` first cells (× attributes), and the table of all sets, with means by mass.
 
@@ -163,12 +157,8 @@ def exact(
     if d > MOST_EXACT:
         raise UsageError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
     fixed = _fixed(d)
-    threads = _threads_within(
-        memory,
-        lambda t: exact_bytes(n, d, t, wanted),
-        n_jobs,
-        f"{n:,} distinct rows and {d} attributes: the exact calculation",
-    )
+    what = f"{n:,} distinct rows and {d} attributes: the exact calculation"
+    by = _workers_within(schedule, what, lambda threads: exact_bytes(n, d, threads, wanted))
     own, later, before = _branch_sums(set_weights(d, key))
     everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
                        tuple(cells.names[j] for j in active), cells.weights)  # fmt: skip
@@ -198,8 +188,7 @@ def exact(
     phi, base = np.zeros((d, wanted)), np.zeros(wanted)
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
     tasks = chunks(2**fixed, 1)
-    with Bar(progress, len(tasks), "parts") as report:
-        by = workers(n_jobs).at_most(threads)
+    with Bar(schedule.progress, len(tasks), "parts") as report:
         for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, by, report):
             statistics[:, pattern.start] = said
             if wanted and where is None:
@@ -248,6 +237,17 @@ def _handed_down(here: Floats, alone: Floats) -> Floats:
     return total
 
 
+@dataclass(frozen=True)
+class RandomOrders:
+    """Random orders of the attributes: how many, or until when, and of what intervals."""
+
+    permutations: int | None = None
+    tolerance: float | None = None
+    seconds: float | None = None
+    confidence: float = 0.95
+    seed: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Sampled:
     """Estimates by random orders: φ of every cell, and its mean; half-widths of their intervals."""
@@ -260,20 +260,9 @@ class Sampled:
 
 
 def sample(
-    cells: Cells,
-    *,
-    permutations: int | None,
-    tolerance: float | None,
-    seconds: float | None,
-    confidence: float,
-    seed: int,
-    n_jobs: int | None,
-    memory: int,
-    progress: Progress,
-    mass: Floats | None = None,
-    wanted: int | None = None,
+    cells: Cells, asked: RandomOrders, schedule: Schedule, *, mass: Floats | None = None, wanted: int | None = None
 ) -> Sampled:
-    """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits.
+    """Estimate φ from random orders: as many as asked for, or until the means are known to the tolerance (in bits).
 
     Of all cells, or of the ``wanted`` first ones; means are by ``mass`` (by weight, if left out).
     """
@@ -286,9 +275,8 @@ def sample(
         nothing = np.zeros((n, n_columns))
         return Sampled(nothing, nothing, np.zeros(n_columns), np.zeros(n_columns), 0)
     codes, levels = np.ascontiguousarray(cells.codes[active]), cells.levels[active]
-    threads = _threads_within(
-        memory, lambda t: sampled_bytes(n, d, t, wanted), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
-    )
+    what = f"{n:,} distinct rows and {d} attributes: sampling"
+    by = _workers_within(schedule, what, lambda threads: sampled_bytes(n, d, threads, wanted))
     logs = _logarithms(cells)
     mass = cells.weights if mass is None else mass
     wanted = n if wanted is None else wanted
@@ -298,7 +286,7 @@ def sample(
     def draw(numbers: range) -> Floats:
         phi = np.zeros((wanted, d))
         for number in numbers:
-            order = np.random.default_rng([seed, number]).permutation(d)
+            order = np.random.default_rng([asked.seed, number]).permutation(d)
             orders = np.array([np.roll(order, shift) for shift in range(d)], np.int64)
             kernels.reveal(codes, levels, cells.weights, logs, orders, phi)
         phi /= d
@@ -308,14 +296,14 @@ def sample(
     means: list[Floats] = []
 
     def spread_of_means() -> Floats:
-        return half_width(np.var(means, axis=0, ddof=1), len(means), confidence)
+        return half_width(np.var(means, axis=0, ddof=1), len(means), asked.confidence)
 
     def late() -> bool:
-        return seconds is not None and time.monotonic() - started > seconds and len(means) >= FEWEST_DRAWS
+        enough = len(means) >= FEWEST_DRAWS
+        return asked.seconds is not None and time.monotonic() - started > asked.seconds and enough
 
-    goal = FEWEST_DRAWS if permutations is None else max(FEWEST_DRAWS, -(-permutations // d))
-    bar = Bar(progress, goal * d, "orders")
-    by = workers(n_jobs).at_most(threads)
+    goal = max(FEWEST_DRAWS, -(-(asked.permutations or 0) // d))
+    bar = Bar(schedule.progress, goal * d, "orders")
     with bar as report:
         while len(means) < goal:
             numbers = chunks(goal, 1)[len(means) :]
@@ -328,18 +316,16 @@ def sample(
                 spread += change
                 if late():
                     break
-            known = tolerance is not None and spread_of_means().max() <= tolerance
-            if permutations is None and not known and not late():
+            known = asked.tolerance is not None and spread_of_means().max() <= asked.tolerance
+            if asked.permutations is None and not known and not late():
                 goal = 2 * len(means)
                 bar.extend(goal * d)
             else:
                 goal = len(means)
     values, halves = np.zeros((wanted, n_columns)), np.zeros((wanted, n_columns))
     mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
-    values[:, active], halves[:, active] = (
-        np.maximum(centre, 0.0),
-        half_width(np.maximum(spread, 0.0) / (len(means) - 1), len(means), confidence),
-    )
+    values[:, active] = np.maximum(centre, 0.0)
+    halves[:, active] = half_width(np.maximum(spread, 0.0) / (len(means) - 1), len(means), asked.confidence)
     mean[active], mean_half[active] = np.mean(means, axis=0), spread_of_means()
     return Sampled(values, halves, mean, mean_half, len(means) * d)
 

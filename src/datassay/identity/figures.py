@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREY, ORANGE, PALETTE, SILVER, Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, ORANGE, PALETTE, SILVER, Axes, Floats
 
 
 def _stacks(values: Floats, names: Sequence[str], means: Floats) -> Iterator[tuple[str, str, Floats]]:

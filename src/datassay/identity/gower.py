@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Table
+from datassay.results import Floats
 
-Floats = NDArray[np.float64]
 MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
 
 

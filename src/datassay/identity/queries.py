@@ -19,9 +19,7 @@ from datassay._version import __version__
 from datassay.data import Table, TableLike
 from datassay.identity.attack import Assumptions, Released, lay_out, read_tables
 from datassay.identity.risk import reidentification_risk
-from datassay.results import Fact, Parameter, Result, as_facts
-
-Floats = NDArray[np.float64]
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 
 
 @dataclass(frozen=True, eq=False)

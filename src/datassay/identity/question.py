@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import MissingValues
 from datassay._errors import InputError, UsageError
-from datassay._work import Progress, chunks, in_order, thread_count
+from datassay._run import Schedule
+from datassay._work import chunks, in_order, thread_count
 from datassay.data import (
     Table,
     bytes_in_memory,
@@ -27,8 +28,8 @@ from datassay.data import (
 )
 from datassay.identity import engine
 from datassay.identity.counting import AS_IT_IS, MISSING_LEVEL, PERIODS, Cells, Coarsening, code, distinct
+from datassay.results import Floats
 
-Floats = NDArray[np.float64]
 MEMORY: Final = 4 * 2**30
 COUNT: Final = "(count)"
 
@@ -70,14 +71,8 @@ class Way:
     """How values are obtained: exactly, or from random orders."""
 
     exact: bool
-    permutations: int | None
-    tolerance: float | None
-    seconds: float | None
-    confidence: float
-    seed: int
-    n_jobs: int | None
-    memory: int
-    progress: Progress
+    orders: engine.RandomOrders
+    schedule: Schedule
 
     def means(self, cells: Cells) -> Floats:
         """Mean value of each attribute."""
@@ -86,21 +81,11 @@ class Way:
     def sets(self, cells: Cells, people: Floats | None = None) -> engine.SetTable:
         """What every set of attributes tells of everyone, or of these people of each cell."""
         given = cells.weights if people is None else people
-        return engine.exact(cells, given, key=False, wanted=0, n_jobs=self.n_jobs, memory=self.memory, progress=None)[1]
+        return engine.exact(cells, given, replace(self.schedule, progress=None))[1]
 
     def sample(self, cells: Cells) -> engine.Sampled:
         """Estimates from random orders."""
-        return engine.sample(
-            cells,
-            permutations=self.permutations,
-            tolerance=self.tolerance,
-            seconds=self.seconds,
-            confidence=self.confidence,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            memory=self.memory,
-            progress=self.progress,
-        )
+        return engine.sample(cells, self.orders, self.schedule)
 
 
 def ask(

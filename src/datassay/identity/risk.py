@@ -32,8 +32,7 @@ from datassay.identity.attack import (
 )
 from datassay.identity.engine import semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
-
-Floats = NDArray[np.float64]
+from datassay.results import Floats
 
 
 def _size_weights(scenarios: str, d: int) -> Floats:

@@ -6,6 +6,7 @@ revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Unpack, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from datassay import _checks
 from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
-from datassay._run import Threads, documented
+from datassay._run import Schedule, Threads, documented
 from datassay.data import DaskFrame, RowWeights, TableLike
 from datassay.identity import engine
 from datassay.identity.counting import Coarsening, in_words
@@ -142,10 +143,9 @@ def uniqueness_shapley(
     >>> coarser.of("age: 10")["age"] < coarser.of("age: 5")["age"]
     True
     """
-    n_jobs, progress = run.get("n_jobs"), run.get("progress")
     if method is not None:
         _checks.choice("method", method, get_args(Calculation))
-    memory = _checks.integer("memory", memory, at_least=1)
+    schedule = replace(Schedule.of(run), memory=_checks.integer("memory", memory, at_least=1))
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
     if permutations is not None:
@@ -163,14 +163,14 @@ def uniqueness_shapley(
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
         _checks.not_one_string(parameter, listed)
     read = FileReading(id, tuple(categorical), tuple(carry))
-    question = ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
+    question = ask(table, columns, coarsen, missing, weights, schedule.n_jobs, read, schedule.memory)
     counted = count(question)
     cells = counted.cells
     varying = int((cells.levels > 1).sum())
     exact = method == "exact" or (method is None and not given and varying <= engine.MOST_EXACT)
     if not given and not exact:
         tolerance = DEFAULT_TOLERANCE
-    way = Way(exact, permutations, tolerance, seconds, confidence, seed, n_jobs, memory, progress)
+    way = Way(exact, engine.RandomOrders(permutations, tolerance, seconds, confidence, seed), schedule)
     if key:
         check_key(counted, exact)
     entropies, sizes = cells.entropies, cells.weights
@@ -182,9 +182,7 @@ def uniqueness_shapley(
     names, notes = cells.columns, counted.notes
     sampled: dict[str, Any] = {}
     if exact:
-        values, _ = engine.exact(
-            cells, cells.weights, key=key, wanted=len(cells.weights), n_jobs=n_jobs, memory=memory, progress=progress
-        )
+        values, _ = engine.exact(cells, sizes, schedule, wanted=len(sizes), key=key)
         if key:
             total = np.log2(cells.weights.sum())
             values = np.column_stack([values, total - values.sum(axis=1)])

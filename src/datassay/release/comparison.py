@@ -18,10 +18,9 @@ from datassay.release import strategies as ways
 from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 from datassay.value import balance_weights, knn_shapley, waka
 
-Floats = NDArray[np.float64]
 Strategy = str | Callable[[Table], Release]
 
 

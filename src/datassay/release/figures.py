@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, ORANGE, Axes, legend_name
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, ORANGE, Axes, Floats, legend_name
 
 
 def draw_trade_off(

@@ -17,9 +17,7 @@ from datassay._errors import InputError, MissingDependencyError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Column, Table, TableLike, as_table, missing_column, read_table
-from datassay.results import Columns, Fact, Framed, Parameter, Values, as_facts, save_columns
-
-Floats = NDArray[np.float64]
+from datassay.results import Columns, Fact, Floats, Framed, Parameter, Values, as_facts, save_columns
 
 
 @dataclass(frozen=True, eq=False)

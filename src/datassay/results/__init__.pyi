@@ -27,6 +27,7 @@ from .files import write_folder as write_folder
 from .files import write_together as write_together
 from .files import write_whole as write_whole
 from .frames import Columns as Columns
+from .frames import Floats as Floats
 from .frames import Frame as Frame
 from .frames import Framed as Framed
 from .frames import FrameKind as FrameKind

@@ -18,7 +18,6 @@ from datassay.identity.results.groups import Groups
 from datassay.identity.results.records import people_among
 from datassay.results import Parameter
 
-Floats = NDArray[np.float64]
 KEY: Final = "(key)"
 
 

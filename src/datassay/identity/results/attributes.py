@@ -12,9 +12,8 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.identity.figures import draw_means, draw_pairs, draw_stacked_bars
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 
-Floats = NDArray[np.float64]
 Shape = Literal["groups", "changes", "pairs"]
 
 

@@ -12,9 +12,8 @@ from datassay._version import __version__
 from datassay.identity.counting import share_unique
 from datassay.identity.figures import draw_group_sizes
 from datassay.identity.results.words import counted, head_count, named
-from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 
-Floats = NDArray[np.float64]
 SMALL: Final = (5, 10, 20)
 
 

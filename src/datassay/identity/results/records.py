@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-
-Floats = NDArray[np.float64]
+from datassay.results import Floats
 
 
 def _in_our_order(given: object, ids: NDArray[np.generic], what: str) -> NDArray[np.generic]:

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from datassay._version import __version__
 from datassay.identity.figures import draw_risks, draw_shares
-from datassay.results import Axes, Columns, Fact, Parameter, PerRecord, Result, as_facts, axes_on, row_of
-
-Floats = NDArray[np.float64]
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, PerRecord, Result, as_facts, axes_on, row_of
 
 
 @dataclass(frozen=True, eq=False)

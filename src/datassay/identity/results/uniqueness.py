@@ -18,9 +18,7 @@ from datassay.identity.results.attributes import AttributeMeans, AttributeSets, 
 from datassay.identity.results.groups import Groups
 from datassay.identity.results.records import codes_of, people_among
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on, row_of
-
-Floats = NDArray[np.float64]
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on, row_of
 
 
 @dataclass(frozen=True, eq=False)
