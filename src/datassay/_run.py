@@ -192,7 +192,10 @@ def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return complete
 
 
-DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0}
+DEFAULTS: Final[dict[str, Any]] = {
+    "memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0,
+    "permutations": 50, "epsilon1": 100.0, "epsilon2": 0.5,
+}  # fmt: skip
 """Options that are something else than None if left out."""
 
 

@@ -7,7 +7,7 @@ matches are those singled out, and anybody in the original whom it describes may
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay._version import __version__
 from datassay.data import Table, TableLike
-from datassay.identity.attack import Assumptions, Released, lay_out, read_tables
+from datassay.identity.attack import Linking, Released, lay_out, read_tables, with_defaults
 from datassay.identity.risk import reidentification_risk
 from datassay.results import Fact, Floats, Parameter, Result, as_facts
 
@@ -85,13 +85,7 @@ def score_queries(
     original: TableLike,
     released: TableLike | Released,
     queries: Sequence[str],
-    *,
-    columns: Sequence[str] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    synthetic: bool | None = None,
+    **linking: Unpack[Linking],
 ) -> QueryScores:
     """Scores of recorded filters as singling-out attempts on the people they describe.
 
@@ -126,7 +120,8 @@ def score_queries(
     if isinstance(queries, str) or not queries:
         raise UsageError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
     tables = read_tables(original, released)
-    setting = lay_out(tables, Assumptions(columns, weights, neighbours, epsilon1, epsilon2, None, synthetic))
+    assumed = with_defaults(linking)
+    setting = lay_out(tables, assumed)
     released_points = setting.space.points(tables.released)
     rows = []
     known_by = [mentioned(query, setting.columns) for query in queries]
@@ -147,15 +142,17 @@ def score_queries(
                 setting.mean[targets],
                 setting.deviation[targets],
                 np.isin(np.array(setting.columns), known),
-                setting.epsilon1,
-                setting.epsilon2,
+                setting.assumed["epsilon1"],
+                setting.assumed["epsilon2"],
                 scores,
             )
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
         rows.append((query, best[0], len(hits), described, *best[1:]))
     ids, values, matches, people, person, linkability, gain = map(np.array, zip(*rows, strict=True))
-    parameters: dict[str, Parameter] = {"neighbours": neighbours, "epsilon1": epsilon1, "epsilon2": epsilon2}
+    parameters: dict[str, Parameter] = {
+        "neighbours": assumed["neighbours"], "epsilon1": assumed["epsilon1"], "epsilon2": assumed["epsilon2"],
+    }  # fmt: skip
     return QueryScores(ids, values, matches, people, person, linkability, gain, parameters, setting.notes)
 
 

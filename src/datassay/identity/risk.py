@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Calculation, Weighing
+from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay._run import Tasks, documented
+from datassay._run import documented
 from datassay.data import TableLike
 from datassay.identity.attack import (
-    Assumptions,
+    Attacking,
+    AttackRun,
+    Linking,
     Orders,
-    People,
     Released,
     Scored,
     all_sets,
@@ -29,6 +30,7 @@ from datassay.identity.attack import (
     play,
     read_tables,
     schedule_of,
+    with_defaults,
 )
 from datassay.identity.engine import semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
@@ -44,26 +46,15 @@ def _size_weights(scenarios: str, d: int) -> Floats:
 Scenarios = Weighing | Mapping[str, Sequence[str]]
 
 
-@documented()
+@documented(Linking, Attacking)
 def reidentification_risk(
     original: TableLike,
     released: TableLike | Released,
     *,
-    columns: Sequence[str] | None = None,
     scenarios: Scenarios = "uniform",
     scenario_weights: Mapping[str, float] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    people: People | None = None,
-    synthetic: bool | None = None,
     control: TableLike | None = None,
-    method: Calculation | None = None,
-    permutations: int = 50,
-    confidence: float = 0.95,
-    seed: int = 0,
-    **run: Unpack[Tasks],
+    **attack: Unpack[AttackRun],
 ) -> Risk:
     """Re-identification risk score (RRS) of each person: how likely an attacker finds them in a release.
 
@@ -76,32 +67,14 @@ def reidentification_risk(
     ----------
     original, released
         Tables, data frames or files with the same columns. A :class:`datassay.Release` knows whether it is synthetic.
-    columns
-        The attributes; all columns of the original that are not carried along, the label among them, if left out.
     scenarios
         What attackers know: ``"uniform"`` (1, 2, … attributes, each number as likely), ``"binomial"`` (each set of
         attributes as likely), or named sets such as ``{"neighbour": ["age", "sex"], "marketer": ["zip", "income"]}``.
     scenario_weights
         How much each named set counts; alike if left out.
-    weights
-        ζ: what knowing an attribute is worth, by name; 1 if not named.
-    neighbours
-        How many neighbours say what is near; 2% of the people, at least 5, if left out.
-    epsilon1, epsilon2
-        How fast the gain falls with fewer attributes to learn, and the least weight of a link.
-    people
-        Whose risk: ids, or how many drawn at random; everyone if left out.
-    synthetic
-        True if no released record is anybody's own, so that everyone is at risk. Otherwise who is not in the release,
-        by id, has risk 0.
     control
         People who are in neither table: what the attack scores on them is what it scores by chance. People removed
         from the release are a control as well.
-    method, permutations
-        ``"exact"``: all sets of attributes; ``"sampled"``: the beginnings of so many random orders for each person,
-        with intervals. Left out: whichever is less work.
-    confidence, seed
-        Of the intervals; of the orders, and of the people drawn.
 
     Returns
     -------
@@ -120,11 +93,11 @@ def reidentification_risk(
     >>> bool(0 < risk.mean() < 1)
     True
     """
-    orders = Orders.checked(method, permutations, confidence, seed)
-    assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
+    assumed = with_defaults(attack)
+    orders = Orders.of(assumed)
     tables = read_tables(original, released, control)
-    asked = {**vars(assumed), **vars(orders), "scenarios": scenarios, "scenario_weights": scenario_weights}
-    schedule = schedule_of(run, "reidentification_risk", tables, asked)
+    asked = {**assumed, **vars(orders), "scenarios": scenarios, "scenario_weights": scenario_weights}
+    schedule = schedule_of(assumed, "reidentification_risk", tables, asked)
     setting = lay_out(tables, assumed, schedule, orders.seed)
     outside = on_control(setting, tables, schedule)
     d = len(setting.columns)
@@ -171,9 +144,9 @@ def reidentification_risk(
         upper=None if exact else np.where(there, np.minimum(raw + half, 1.0), 0.0),
         parameters={
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
-            **setting.parameters(assumed, None if exact else orders),
+            **setting.parameters(None if exact else orders),
         },
-        seed=None if exact and not isinstance(people, int | np.integer) else orders.seed,
+        seed=None if exact and not isinstance(assumed["people"], int | np.integer) else orders.seed,
         notes=setting.notes,
     )
 
@@ -215,31 +188,13 @@ def _by_scenario(scored: Scored, n_scenarios: int, by_size: bool) -> Floats:
 def reidentification_shapley(
     original: TableLike,
     released: TableLike | Released,
-    *,
-    columns: Sequence[str] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    people: People | None = None,
-    synthetic: bool | None = None,
-    method: Calculation | None = None,
-    permutations: int = 50,
-    confidence: float = 0.95,
-    seed: int = 0,
-    **run: Unpack[Tasks],
+    **attack: Unpack[AttackRun],
 ) -> RiskShapley:
     """Re-identification Shapley value of each attribute (RSV): how much it gives each person away in a release.
 
     The score of :func:`reidentification_risk` for what an attacker knows is a game among the attributes; an
     attribute's value is what it adds, averaged over all orders of learning them. Values of a person add up to the
     score of an attacker who knows everything; people who are not in the release have none. Knowing nothing scores 0.
-
-    Parameters
-    ----------
-    method, permutations
-        ``"exact"``: all sets of attributes; ``"sampled"``: so many random orders for each person, with intervals. Left
-        out: whichever is less work.
 
     Returns
     -------
@@ -258,10 +213,10 @@ def reidentification_shapley(
     >>> found.values.shape
     (50, 9)
     """
-    orders = Orders.checked(method, permutations, confidence, seed)
-    assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
+    assumed = with_defaults(attack)
+    orders = Orders.of(assumed)
     tables = read_tables(original, released)
-    schedule = schedule_of(run, "reidentification_shapley", tables, {**vars(assumed), **vars(orders)})
+    schedule = schedule_of(assumed, "reidentification_shapley", tables, {**assumed, **vars(orders)})
     setting = lay_out(tables, assumed, schedule, orders.seed)
     d = len(setting.columns)
     exact = orders.are_all(d)
@@ -289,7 +244,7 @@ def reidentification_shapley(
         present=setting.present,
         lower=None if exact else values - half,
         upper=None if exact else values + half,
-        parameters=setting.parameters(assumed, None if exact else orders),
-        seed=None if exact and not isinstance(people, int | np.integer) else orders.seed,
+        parameters=setting.parameters(None if exact else orders),
+        seed=None if exact and not isinstance(assumed["people"], int | np.integer) else orders.seed,
         notes=setting.notes,
     )
