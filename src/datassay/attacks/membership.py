@@ -6,6 +6,7 @@ who is in which model is one bit, and a model's loss on a record is the share of
 neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Unpack, get_args
@@ -50,11 +51,9 @@ class Classifier(Protocol):
 
     def fit(self, X: NDArray[np.generic], y: NDArray[np.generic]) -> object:
         """Learn from records."""
-        ...
 
     def predict_proba(self, X: NDArray[np.generic]) -> Floats:
         """Chances of the classes."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +200,7 @@ def membership_attack(
         raise UsageError(f"k={k} is more than half of the {n} records, which is all that a model has")
     generators = [np.random.default_rng([seed, number]) for number in range(games)]
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
-    models: Models
+    models: _KnnModels | _FittedModels
     if model is None:
         asked = np.unique(np.concatenate(draws))
         copies = [] if held is None else [held, *(shadow_held or ())]
@@ -212,7 +211,8 @@ def membership_attack(
                 {"k": k, "games": games, "targets": targets, "shadows": shadows, "seed": seed, "held": others},
             )
         seen = [_among_copies(game, one, metric) for one in copies] or [game]
-        models = _KnnModels(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
+        looked_at = len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
+        models = _KnnModels(seen, asked, k, 0 if alone else shadows, also=looked_at)
     else:
         models = _FittedModels(game, model, shadows, seed)
     score = _scorer(method, models, k) if isinstance(method, str) else method
@@ -262,14 +262,6 @@ def _among_copies(game: Game, held: ArrayLike, metric: str) -> Game:
     device = game.space.device if isinstance(game.space, DeviceSpace) else None
     space = space_on(device, copies, points, metric, game.run, zero_rows=True)
     return replace(game, near=game.near.having(space=space))
-
-
-class Models(Protocol):
-    """The model under attack, and the attacker's own."""
-
-    def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
-        """Draw the model and its shadows; which targets are in the model, and what the attacker sees."""
-        ...
 
 
 def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
@@ -327,7 +319,7 @@ class _KnnModels:
         return np.searchsorted(self.asked, records)
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
-        """Draw the model and its shadows, and count votes."""
+        """Draw the model and its shadows, and count votes: who is in the model, and what the attacker sees."""
         from datassay.attacks import kernels
 
         bits = np.zeros(self.n, np.uint64)
@@ -351,14 +343,7 @@ class _KnnModels:
 
 def _ranks_for_half(k: int, n: int) -> int:
     """How many of n neighbours hold k members of a random half, but for a chance of 1e-15."""
-    low, high = k, n
-    while low < high:
-        middle = (low + high) // 2
-        if chance_of_fewer(middle, k) <= 1e-15:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return k + bisect_left(range(k, n), True, key=lambda ranks: chance_of_fewer(ranks, k) <= 1e-15)
 
 
 class _FittedModels:
@@ -398,17 +383,13 @@ class _FittedModels:
         return np.asarray(np.log1p(-right) - np.log(right))
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        """Draw the model: who is in it, and what the attacker sees."""
         inside = _half(rng, self.game.space.n_train)
         view = View(self._losses(inside, targets), self.loss[targets], self.inside[targets], targets, 0.0)
         return inside[targets], view
 
 
-def _ranks_of(method: AttackName | CustomAttack, k: int, n: int) -> int:
-    """Neighbours that an attack looks at itself."""
-    return len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
-
-
-def _scorer(method: AttackName, models: Models, k: int) -> CustomAttack:
+def _scorer(method: AttackName, models: "_KnnModels | _FittedModels", k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
     if method == "lira":
         return _lira

@@ -17,7 +17,7 @@ from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
-from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, as_named, axes_on
 from datassay.value import self_shapley, self_waka, waka_influence
 
 PeelBy = Literal["self_waka", "self_shapley", "success", "random"]
@@ -43,9 +43,7 @@ class Onion(PerRecord):
         How they were chosen, and attacked.
     """
 
-    COLUMNS: ClassVar = {
-        "id": "ids", "before": "before", "after": "after", "change": "values", "influence": "influence",
-    }  # fmt: skip
+    COLUMNS: ClassVar = {"id": "ids"} | as_named("before", "after") | {"change": "values"} | as_named("influence")
 
     values: Floats
     ids: NDArray[np.generic]

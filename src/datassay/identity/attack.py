@@ -152,6 +152,7 @@ class Setting:
     released: Floats
     counts: Floats
     zeta: Floats
+    epsilons: tuple[float, float]
     k: int
     notes: tuple[str, ...]
 
@@ -160,7 +161,7 @@ class Setting:
         """The attributes."""
         return self.space.columns
 
-    def arguments(self, rows: slice) -> tuple[Any, ...]:
+    def arguments(self, rows: slice | NDArray[np.intp]) -> tuple[Any, ...]:
         """The arguments of a kernel, for some of the people."""
         people, near = np.ascontiguousarray(self.people[:, rows]), (self.mean[rows], self.deviation[rows])
         return people, self.released, self.counts, self.space.categorical, self.zeta, *near
@@ -174,8 +175,8 @@ class Setting:
             "attributes": ", ".join(self.columns),
             "weights": None if not weights else ", ".join(f"{name}: {weight:g}" for name, weight in weights.items()),
             "synthetic": self.assumed["synthetic"],
-            "epsilon1": self.assumed["epsilon1"],
-            "epsilon2": self.assumed["epsilon2"],
+            "epsilon1": self.epsilons[0],
+            "epsilon2": self.epsilons[1],
             "confidence": None if orders is None else orders.confidence,
         }
 
@@ -302,7 +303,11 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
         zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
     epsilon1 = _checks.number("epsilon1", assumed["epsilon1"], above=0)
     epsilon2 = _checks.number("epsilon2", assumed["epsilon2"], at_least=0, at_most=1)
-    k = _neighbours(here, assumed["neighbours"])
+    nearest = assumed["neighbours"]
+    if nearest is None:
+        k = min(len(here) - 1, max(5, round(0.02 * len(here))))
+    else:
+        k = _checks.integer("neighbours", nearest, at_least=1, at_most=len(here) - 1)
     rows = _chosen_people(here, assumed["people"], seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
@@ -310,7 +315,7 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     return Setting(
         space=space,
-        assumed={**assumed, "epsilon1": epsilon1, "epsilon2": epsilon2},
+        assumed=assumed,
         people=np.ascontiguousarray(points[:, rows]),
         ids=here.ids[rows],
         places=rows,
@@ -321,6 +326,7 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
         counts=counts.astype(np.float64),
         zeta=zeta,
         k=k,
+        epsilons=(epsilon1, epsilon2),
         notes=tuple(notes),
     )
 
@@ -347,13 +353,6 @@ def on_control(setting: Setting, tables: Tables, schedule: Schedule) -> Setting 
         deviation=deviation,
         notes=(),
     )
-
-
-def _neighbours(table: Table, neighbours: int | None) -> int:
-    """The number of neighbours that say what is near: 2% of the people, at least 5, unless given."""
-    if neighbours is None:
-        return min(len(table) - 1, max(5, round(0.02 * len(table))))
-    return _checks.integer("neighbours", neighbours, at_least=1, at_most=len(table) - 1)
 
 
 def _nearness(
@@ -392,9 +391,8 @@ def _chosen_people(table: Table, people: People | None, seed: int) -> NDArray[np
     rows = np.flatnonzero(np.isin(table.ids, wanted))
     lacking = set(wanted.tolist()) - set(table.ids[rows].tolist())
     if lacking:
-        raise InputError(
-            f"people: there is no record with id {_checks.listed(sorted(lacking, key=str))} in {table.name}"
-        )
+        named = _checks.listed(sorted(lacking, key=str))
+        raise InputError(f"people: there is no record with id {named} in {table.name}")
     return rows
 
 
@@ -423,7 +421,6 @@ def play(
     A few people are attacked at a time; ``reduce`` says what is kept of their scores, and its rows are joined again.
     """
     d, n = setting.people.shape
-    epsilons = (setting.assumed["epsilon1"], setting.assumed["epsilon2"])
     everything = np.add.accumulate(setting.zeta)[-1]  # sums as the kernels make them: one after another
 
     def task(part: range) -> tuple[Floats, ...]:
@@ -445,7 +442,7 @@ def play(
             unknown = np.add.accumulate(np.where(outside, setting.zeta, 0.0), axis=1)[None, None, :, -1]
         scores = np.empty((len(part), *known.shape[1:], 4))
         flat = (known.reshape(len(known), -1), unknown.reshape(len(known), -1))
-        risk_kernels.attack(*given, *flat, length, *epsilons, scores.reshape(len(part), -1, 4))
+        risk_kernels.attack(*given, *flat, length, *setting.epsilons, scores.reshape(len(part), -1, 4))
         return reduce(Scored(scores, drawn, masks))
 
     with Bar(schedule.progress, n, "people") as report:

@@ -1,7 +1,7 @@
 """Equal rows counted once: from typed columns to the distinct rows, what each stands for, and who has which.
 
-Values become codes, codes become one key a row, and equal keys are found by address where keys are few and by hashing
-where they are many. Distinct rows are kept in the order of their values, however they were found.
+Values become codes, codes one key a row; equal keys are found by address where keys are few, by hashing where they are
+many. Distinct rows are in the order of their values either way.
 """
 
 import math
@@ -66,10 +66,8 @@ class Cells:
     @cached_property
     def entropies(self) -> NDArray[np.float64]:
         """Entropy of each attribute by itself, in bits."""
-        sizes = [
-            np.bincount(codes, self.weights, minlength=n) for codes, n in zip(self.codes, self.levels, strict=True)
-        ]
-        return np.array([entropy(np.asarray(each, np.float64)) for each in sizes])
+        each = zip(self.codes, self.levels, strict=True)
+        return np.array([entropy(np.bincount(codes, self.weights, n).astype(np.float64)) for codes, n in each])
 
     def project(self, attributes: Sequence[int]) -> tuple["Cells", NDArray[np.int32]]:
         """The distinct rows over some of the attributes, and the new cell of each of the old ones."""
@@ -327,8 +325,7 @@ def distinct(
         codes = np.array([attribute.codes[first] for attribute in coded])
         sizes = np.bincount(cell).astype(np.float64)
     if weights is not None:
-        sizes = np.zeros(len(sizes))
-        kernels.add_up(cell, weights, sizes)
+        sizes = np.bincount(cell, weights).astype(np.float64)
     return Cells(columns, codes, names, sizes), cell
 
 

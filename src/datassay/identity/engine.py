@@ -1,11 +1,8 @@
 """Shapley values of the attributes over the distinct rows: all sets of attributes, or random orders of them.
 
 Exactly (Mathematics §8): φ_j = Σ_{u∌j} w(|u|) (val(u+j) − val(u)) with w(s) = s! (d−s−1)!/d!, val(u) = log₂(W/N(u)).
-Each set is visited once. The sets are cut into as many tasks as d alone decides, and added up in their order, so that
-threads do not change a bit.
-
-By sampling: one draw is a random order of the attributes and its d rotations, so that every attribute takes every
-place once. Draws are independent, their means are unbiased, and their spread gives Student's interval.
+Tasks depend on d alone and are added up in order: threads do not change a bit. By sampling: one draw is a random order
+and its d rotations, in which every attribute takes every place once; the spread of draws gives Student's interval.
 """
 
 import math
@@ -30,9 +27,8 @@ FEWEST_DRAWS: Final = 16
 
 def set_weights(d: int, key: bool = False) -> Floats:
     """w(s) for s = 0 … d−1 others: Shapley's, or with a database key among the players formula (11)."""
-    if key:
-        return np.array([1.0 / ((d + 1) * math.comb(d, s)) for s in range(d)])
-    return np.array([1.0 / (d * math.comb(d - 1, s)) for s in range(d)])
+    players = d + key
+    return np.array([1.0 / (players * math.comb(players - 1, s)) for s in range(d)])
 
 
 def _branch_sums(weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -53,9 +49,7 @@ def _branch_sums(weights: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _fixed(d: int) -> int:
     """How many attributes a task decides on: 2^this tasks, however many threads there are."""
-    if d == 0:
-        return 0
-    return min(d - 1, 2) if d < 10 else 4
+    return max(0, min(d - 1, 2)) if d < 10 else 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,18 +80,12 @@ class SetTable:
 
 
 def _active(cells: Cells) -> list[int]:
-    """Attributes that vary, the most telling first: rows are then soon alone.
-
-    One that is constant adds nothing to any set, and the Shapley values of the others are the same without it.
-    """
+    """Attributes that vary (one that is constant adds nothing), the most telling first: rows are then soon alone."""
     return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-cells.entropies[j], j))
 
 
 def exact_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None) -> int:
-    """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets.
-
-    Of the cells whose values are ``wanted`` (all, if left out) more is kept.
-    """
+    """Memory of the exact walk at its peak, where values of so many cells are ``wanted`` (all, if left out)."""
     wanted, threads = n_cells if wanted is None else wanted, min(threads, 1 << _fixed(d))
     depth = d - _fixed(d) + 1
     projected = 0 if wanted == n_cells else 8 * d + 40  # else in the place of what values need at another time
@@ -160,8 +148,8 @@ def exact(
     what = f"{n:,} distinct rows and {d} attributes: the exact calculation"
     by = _workers_within(schedule, what, lambda threads: exact_bytes(n, d, threads, wanted))
     own, later, before = _branch_sums(set_weights(d, key))
-    everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
-                       tuple(cells.names[j] for j in active), cells.weights)  # fmt: skip
+    names = tuple(cells.names[j] for j in active)
+    everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active], names, cells.weights)
     own_mass = mass is cells.weights
     logs = _logarithms(cells)
 
@@ -202,10 +190,8 @@ def exact(
     if wanted:
         found[:, active] = np.maximum(phi - base, 0.0).T
     entropy, groups, unique, smallest = statistics.reshape(-1, 4).T
-    sets = SetTable(
-        tuple(active), np.maximum(entropy / mass.sum(), 0.0), groups, unique / cells.weights.sum(), smallest
-    )
-    return found, sets
+    entropy, unique = np.maximum(entropy / mass.sum(), 0.0), unique / cells.weights.sum()
+    return found, SetTable(tuple(active), entropy, groups, unique, smallest)
 
 
 def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple[Cells, Floats, NDArray[np.int32], int]:
@@ -220,7 +206,7 @@ def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple
 
 
 def _blank(n_attributes: int) -> Floats:
-    """Statistics of all sets before anything is said of them: sum of val, groups, unique weight, smallest size."""
+    """Statistics of all sets, to begin with: sum of val, groups, unique weight, smallest size."""
     return np.tile([0.0, 0.0, 0.0, np.inf], (2**n_attributes, 1))
 
 
@@ -244,8 +230,8 @@ class RandomOrders:
     permutations: int | None = None
     tolerance: float | None = None
     seconds: float | None = None
-    confidence: float = 0.95
     seed: int = 0
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,13 +54,6 @@ def look_up(table, keys, out):
 
 
 @kernel
-def add_up(cells, weights, sums):
-    """The sum of the weights in each cell, in the order of the rows."""
-    for i in range(len(cells)):
-        sums[cells[i]] += weights[i]
-
-
-@kernel
 def spread(values, where, out):
     """Give every row what was found for the row it became when attributes were left out."""
     for r in range(len(where)):

@@ -6,7 +6,7 @@ matches are those singled out, and anybody in the original whom it describes may
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -19,7 +19,7 @@ from datassay._version import __version__
 from datassay.data import Table, TableLike
 from datassay.identity.attack import Linking, Released, lay_out, read_tables, with_defaults
 from datassay.identity.risk import reidentification_risk
-from datassay.results import Fact, Floats, Parameter, Result, as_facts
+from datassay.results import Fact, Floats, Parameter, Result, as_facts, as_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +39,9 @@ class QueryScores(Result):
     """
 
     ROWS: ClassVar = "queries"
-    COLUMNS: ClassVar = {
-        "query": "ids",
-        "score": "values",
-        "matches": "matches",
-        "people": "people",
-        "person": "person",
-        "linkability": "linkability",
-        "gain": "gain",
-    }
+    COLUMNS: ClassVar = {"query": "ids", "score": "values"} | as_named(
+        "matches", "people", "person", "linkability", "gain"
+    )
 
     ids: NDArray[np.str_]
     values: Floats
@@ -91,7 +85,7 @@ def score_queries(
 
     A filter's matches in the release take the place of the records that :func:`reidentification_risk` singles out by
     distance; the attributes that it mentions are what the attacker knew. Everyone in the original whom it describes
-    and who is in the release is a possible target, and the query's score is the highest of theirs.
+    and who is in the release is a possible target, and the query's score is the highest of theirs (Mathematics §8).
 
     Parameters
     ----------
@@ -102,10 +96,6 @@ def score_queries(
     -------
     QueryScores
         A row for each query: its score, how many records and people it matches, and who has that score.
-
-    References
-    ----------
-    Mathematics §8.
 
     Examples
     --------
@@ -132,20 +122,10 @@ def score_queries(
         described = int(described_by.sum())
         best = (0.0, "", 0.0, 0.0)
         if len(targets) and len(hits):
-            scores = np.empty((len(targets), 4))
-            risk_kernels.score_chosen(
-                np.ascontiguousarray(setting.people[:, targets]),
-                np.ascontiguousarray(released_points[:, hits]),
-                np.ones(len(hits)),
-                setting.space.categorical,
-                setting.zeta,
-                setting.mean[targets],
-                setting.deviation[targets],
-                np.isin(np.array(setting.columns), known),
-                setting.assumed["epsilon1"],
-                setting.assumed["epsilon2"],
-                scores,
-            )
+            scores, is_known = np.empty((len(targets), 4)), np.isin(np.array(setting.columns), known)
+            chosen = np.ascontiguousarray(released_points[:, hits])
+            given = replace(setting, released=chosen, counts=np.ones(len(hits))).arguments(targets)
+            risk_kernels.score_chosen(*given, is_known, *setting.epsilons, scores)
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
         rows.append((query, best[0], len(hits), described, *best[1:]))

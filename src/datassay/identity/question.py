@@ -248,10 +248,8 @@ def count(question: Question) -> Counted:
         notes.append(f"missing values of {_checks.listed(absent)} are a value of their own, {MISSING_LEVEL}")
     keys = [name for name, attribute in zip(question.columns, coded, strict=True) if len(attribute.names) == n > 1]
     if keys:
-        each = (
-            "differs from row to row, and by itself" if len(keys) == 1 else "differ from row to row, and each by itself"
-        )
-        notes.append(f"{_checks.listed(keys)} {each} tells everyone apart")
+        differ, each = ("differs", "by") if len(keys) == 1 else ("differ", "each by")
+        notes.append(f"{_checks.listed(keys)} {differ} from row to row, and {each} itself tells everyone apart")
     if weights is not None and weights.min() < 1:
         notes.append("some weights are below 1: people are counted by weight, and unique means a weight of at most 1")
     cells, cell = distinct(question.columns, coded, n, weights)

@@ -36,13 +36,6 @@ from datassay.identity.engine import semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
 from datassay.results import Floats
 
-
-def _size_weights(scenarios: str, d: int) -> Floats:
-    """The weight of scenarios with 1 … d attributes known: the same for each size, or as there are sets of it."""
-    sizes = np.ones(d) if scenarios == "uniform" else np.array([float(math.comb(d, r)) for r in range(1, d + 1)])
-    return np.asarray(sizes / sizes.sum())
-
-
 Scenarios = Weighing | Mapping[str, Sequence[str]]
 
 
@@ -106,7 +99,8 @@ def reidentification_risk(
         if scenario_weights is not None:
             raise UsageError("scenario_weights is for named scenarios")
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))
-        share = _size_weights(scenarios, d)
+        sets = np.array([1.0 if scenarios == "uniform" else float(math.comb(d, r)) for r in range(1, d + 1)])
+        share = sets / sets.sum()
         exact = orders.are_all(d)
         masks = all_sets(d) if exact else None
     elif not isinstance(scenarios, Mapping):
@@ -194,16 +188,13 @@ def reidentification_shapley(
 
     The score of :func:`reidentification_risk` for what an attacker knows is a game among the attributes; an
     attribute's value is what it adds, averaged over all orders of learning them. Values of a person add up to the
-    score of an attacker who knows everything; people who are not in the release have none. Knowing nothing scores 0.
+    score of an attacker who knows everything; people who are not in the release have none. Knowing nothing scores 0
+    (Mathematics §8).
 
     Returns
     -------
     RiskShapley
         ``.values`` (people × attributes), ``.mean()``, ``.of(id)``, ``.plot()``.
-
-    References
-    ----------
-    Mathematics §8.
 
     Examples
     --------

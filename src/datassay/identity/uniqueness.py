@@ -170,7 +170,7 @@ def uniqueness_shapley(
     exact = method == "exact" or (method is None and not given and varying <= engine.MOST_EXACT)
     if not given and not exact:
         tolerance = DEFAULT_TOLERANCE
-    way = Way(exact, engine.RandomOrders(permutations, tolerance, seconds, confidence, seed), schedule)
+    way = Way(exact, engine.RandomOrders(permutations, tolerance, seconds, seed, confidence), schedule)
     if key:
         check_key(counted, exact)
     entropies, sizes = cells.entropies, cells.weights

@@ -82,10 +82,6 @@ class Release(Framed):
         return save_columns(path, {"kind": "table", "name": self.table.name}, columns)
 
 
-def _taken(table: TableLike) -> Table:
-    return as_table(table, text="categorical")
-
-
 def keep(table: TableLike) -> Release:
     """The table as it is: what every other strategy is to be compared with.
 
@@ -100,7 +96,7 @@ def keep(table: TableLike) -> Release:
     >>> len(da.release.keep(da.census(100)))
     100
     """
-    return Release(_taken(table), "keep")
+    return Release(as_table(table, text="categorical"), "keep")
 
 
 def remove(table: TableLike, share: float, *, values: Values | None = None, seed: int = 0) -> Release:
@@ -123,7 +119,7 @@ def remove(table: TableLike, share: float, *, values: Values | None = None, seed
     >>> len(da.release.remove(people, 0.25)), len(da.release.remove(people, 0.25, values=da.knn_shapley(people)))
     (75, 75)
     """
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     share = _checks.number("share", share, at_least=0, below=1)
     count = round(share * len(given))
     if count >= len(given):
@@ -205,7 +201,7 @@ def mondrian(
     """
     from datassay.release import kernels
 
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     k = _checks.integer("k", k, at_least=1)
     if k > len(given):
         raise UsageError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
@@ -281,11 +277,9 @@ class Synthesizer(Protocol):
 
     def fit(self, frame: object) -> object:
         """Learn."""
-        ...
 
     def sample(self, n: int) -> object:
         """Make n rows."""
-        ...
 
 
 def synthesize(
@@ -319,7 +313,7 @@ def synthesize(
     >>> len(made), made.synthetic
     (50, True)
     """
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     count = len(given) if n is None else _checks.integer("n", n, at_least=1)
     seed = _checks.integer("seed", seed, at_least=0)
     names = [name for name in given.columns if name not in given.carried]

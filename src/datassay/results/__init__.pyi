@@ -34,6 +34,7 @@ from .frames import FrameKind as FrameKind
 from .frames import make_frame as make_frame
 from .result import PerRecord as PerRecord
 from .result import Result as Result
+from .result import as_named as as_named
 from .result import load_result as load_result
 from .values import Reading as Reading
 from .values import Values as Values

@@ -175,6 +175,11 @@ class Result(Framed):
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
+def as_named(*names: str) -> dict[str, str]:
+    """Columns called like the fields that they hold."""
+    return {name: name for name in names}
+
+
 class PerRecord(Result):
     """A result with one number for each record, which behaves as an array of them where one is expected."""
 

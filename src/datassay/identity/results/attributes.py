@@ -12,7 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.identity.figures import draw_means, draw_pairs, draw_stacked_bars
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, as_named, axes_on
 
 Shape = Literal["groups", "changes", "pairs"]
 
@@ -34,13 +34,7 @@ class AttributeMeans(Result):
     """
 
     ROWS: ClassVar = "attributes"
-    COLUMNS: ClassVar = {
-        "attribute": "ids",
-        "shapley": "values",
-        "entropy": "entropies",
-        "lower": "lower",
-        "upper": "upper",
-    }
+    COLUMNS: ClassVar = {"attribute": "ids", "shapley": "values", "entropy": "entropies"} | as_named("lower", "upper")
 
     values: Floats
     ids: NDArray[np.str_]
@@ -250,13 +244,7 @@ class AttributeSets(Result):
     """
 
     ROWS: ClassVar = "sets"
-    COLUMNS: ClassVar = {
-        "entropy": "values",
-        "groups": "groups",
-        "unique": "unique",
-        "smallest": "smallest",
-        "has_*": "inside",
-    }
+    COLUMNS: ClassVar = {"entropy": "values"} | as_named("groups", "unique", "smallest") | {"has_*": "inside"}
 
     columns: tuple[str, ...]
     inside: NDArray[np.bool_]
