@@ -12,7 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_quadrants
 from datassay.attacks.result import Attack
-from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on, rank_correlation
 
 QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
 
@@ -67,11 +67,7 @@ class Exposure(PerRecord):
 
     def correlation(self) -> float:
         """Spearman's rank correlation of value and exposure."""
-        from scipy.stats import spearmanr
-
-        if np.ptp(self.values) == 0 or np.ptp(self.exposure) == 0:
-            return 0.0
-        return float(spearmanr(self.values, self.exposure).statistic)
+        return rank_correlation(self.values, self.exposure)
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -170,10 +166,9 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
     order = np.argsort(here)  # in the order of the values
     here, there = here[order], there[order]
     notes = tuple(dict.fromkeys((*values.notes, *exposure.notes)))
-    if isinstance(exposure, Attack):
-        played = len(exposure) / len(ids)
-        if played < 20:
-            notes = (*notes, f"success rates are rough: a record was attacked in {played:.3g} games on average")
+    played = len(exposure) / len(ids)
+    if isinstance(exposure, Attack) and played < 20:
+        notes = (*notes, f"success rates are rough: a record was attacked in {played:.3g} games on average")
     if len(shared) < max(len(values), len(ids)):
         notes = (
             *notes,

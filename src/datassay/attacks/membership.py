@@ -1,9 +1,8 @@
 """Membership inference: whose record is in the model, guessed from how well the model predicts it.
 
-A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
-on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
-who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
-neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
+For k-NN nothing is ever fitted: every record's nearest others are found once, who is in which model is one bit, and a
+model's loss on a record is the share of wrong labels among the first k neighbours whose bit is set, the record itself
+among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
 from bisect import bisect_left
@@ -274,8 +273,7 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
 def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The ``limit`` nearest others of the records asked about, and how many of them come before the record itself.
 
-    A record is at distance zero from itself (its copy may be anywhere), and ties go to the smaller index: duplicates
-    may come before it. Where more than ``limit`` do, it is not said how many.
+    Duplicates do, if their index is smaller; where more than ``limit`` do, it is not said how many.
     """
     space = game.space
     assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
@@ -298,21 +296,13 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
 
 
 class _KnnModels:
-    """k-NN models of random halves: neighbour lists once, one word of bits a record.
-
-    ``games`` is one, for all models, or one for each, where each holds copies of its own.
-    """
+    """k-NN models of random halves; ``games`` is one for all models, or one for each that holds copies of its own."""
 
     def __init__(self, games: list[Game], asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
         self.game, self.games, self.asked, self.k, self.shadows = games[0], games, asked, k, shadows
         self.n = self.game.space.n_train
         limit = min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1)))
         self.lists = [nearest_others(game, asked, limit) for game in games]
-
-    @property
-    def order(self) -> NDArray[np.uint32]:
-        """The nearest others of the records asked about."""
-        return self.lists[0][0]
 
     def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of the neighbour lists."""
@@ -391,23 +381,20 @@ class _FittedModels:
 
 def _scorer(method: AttackName, models: "_KnnModels | _FittedModels", k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
-    if method == "lira":
-        return _lira
-    if method == "lira-offline":
-        return _lira_offline
-    if method == "calibrated-confidence":
-        return _calibrated
+    by_shadows = {"lira": _lira, "lira-offline": _lira_offline, "calibrated-confidence": _calibrated}
+    if method in by_shadows:
+        return by_shadows[method]
     assert isinstance(models, _KnnModels)
     codes = models.game.inputs.codes
     own = codes[models.asked]
     if method == "confidence":
-        expected = (codes[models.order[:, :k]] != own[:, None]).mean(axis=1)
+        expected = (codes[models.lists[0][0][:, :k]] != own[:, None]).mean(axis=1)
         return lambda view: expected[models.place(view.targets)] - view.loss
     from datassay.attacks import kernels
 
     table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
     chances, _ = rank_chances(k, models.n, T_WAKA_ERROR)
-    kernels.write_target_waka(models.order, codes, own, chances, k, table)
+    kernels.write_target_waka(models.lists[0][0], codes, own, chances, k, table)
     return lambda view: table[models.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
@@ -417,9 +404,8 @@ _Moments = tuple[Floats, Floats, NDArray[np.bool_]]
 def _moments(view: View) -> tuple[_Moments, _Moments]:
     """Mean and variance of the shadow losses of models with the target, and where there are any; the same without it.
 
-    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, of models
-    with and without them alike, as if from eight models more. Losses on a grid get the variance of rounding to it as
-    well.
+    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, as if from
+    eight models more. Losses on a grid get the variance of rounding to it as well.
     """
     found = []
     for chosen in (view.shadow_in, ~view.shadow_in):

@@ -1,8 +1,7 @@
 """The value-score attack: submit a copy of a person's record, look at what it is worth, and know if they are in.
 
-A record whose twin is already there is worth less (or more) than one that is new. What is "less" is learned from shadow
-data sets with and without the record (Wang et al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put
-right; Mathematics §7).
+What it is worth less (or more) if a twin is there is learned from shadow data sets with and without the record (Wang et
+al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put right; Mathematics §7).
 """
 
 from typing import Literal, Unpack, get_args
@@ -37,7 +36,6 @@ from datassay.results import Floats, Parameter
 from datassay.value import harmonic, knn_shapley
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
-SCORED: tuple[Scored, ...] = get_args(Scored)
 
 
 @documented(knn_shapley)
@@ -110,7 +108,7 @@ def value_score_attack(
     >>> 0.5 < attack.auc < 1.0
     True
     """
-    _checks.choice("scores", scores, SCORED)
+    _checks.choice("scores", scores, get_args(Scored))
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
     tau = _checks.number("tau", tau)
@@ -197,10 +195,7 @@ def _log_ratio(seen: Floats, inside: Floats, outside: Floats) -> Floats:
 def _counts(
     sets: NDArray[np.uint8], near: NDArray[np.uint8], match: NDArray[np.bool_], chance: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(matching, other) neighbours of every validation point in every set, or in a fresh sample of it.
-
-    The second answer is 1 where one record more would be in that sample too.
-    """
+    """(Matching, other) neighbours of every validation point in a sample of every set; 1 where one more would be in."""
     coins = np.ones((len(sets), len(near)), np.int64)
     counts = np.empty((len(sets), len(near), 2), np.int64)
     for s, members in enumerate(sets.astype(bool)):

@@ -1,7 +1,4 @@
-"""An attack on a release, laid out: people and released records as points, neighbourhoods, and what attackers know.
-
-An attacker who knows some attributes singles out the released records nearest to a person on them (Mathematics §8).
-"""
+"""An attack on a release, laid out: people and released records as points, neighbourhoods, and what attackers know."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -121,8 +118,8 @@ class Orders:
         confidence = _checks.number("confidence", given["confidence"], above=0, below=1)
         return cls(given["method"], permutations, confidence, _checks.integer("seed", given["seed"], at_least=0))
 
-    def are_all(self, d: int) -> bool:
-        """Whether all sets of d attributes are played."""
+    def masks(self, d: int) -> NDArray[np.int64] | None:
+        """All sets of d attributes but the empty one, each one attribute from the last; None if not all are played."""
         if self.method is not None:
             _checks.choice("method", self.method, get_args(Calculation))
         if self.method == "exact" and 2**d > MOST_EXACT_SETS:
@@ -130,7 +127,8 @@ class Orders:
                 f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns"
             )
         few = 2**d - 1 <= min(self.permutations * d, MOST_EXACT_SETS)
-        return self.method == "exact" or (self.method is None and few)
+        numbers = np.arange(1, 2**d) if self.method == "exact" or (self.method is None and few) else None
+        return None if numbers is None else np.asarray(numbers ^ (numbers >> 1))
 
     def half_widths(self, draws: Floats) -> Floats:
         """Half-widths of Student's intervals of the means over draws (the second axis)."""
@@ -143,16 +141,15 @@ class Setting:
 
     space: Gower
     assumed: Attacking
+    epsilons: tuple[float, float]
     people: Floats
     ids: NDArray[np.generic]
     places: NDArray[np.intp]
     present: NDArray[np.bool_]
-    mean: Floats
-    deviation: Floats
+    near: tuple[Floats, Floats]
     released: Floats
     counts: Floats
     zeta: Floats
-    epsilons: tuple[float, float]
     k: int
     notes: tuple[str, ...]
 
@@ -163,8 +160,9 @@ class Setting:
 
     def arguments(self, rows: slice | NDArray[np.intp]) -> tuple[Any, ...]:
         """The arguments of a kernel, for some of the people."""
-        people, near = np.ascontiguousarray(self.people[:, rows]), (self.mean[rows], self.deviation[rows])
-        return people, self.released, self.counts, self.space.categorical, self.zeta, *near
+        mean, deviation = self.near
+        whom = np.ascontiguousarray(self.people[:, rows])
+        return whom, self.released, self.counts, self.space.categorical, self.zeta, mean[rows], deviation[rows]
 
     def parameters(self, orders: Orders | None) -> dict[str, Parameter]:
         """Parameters of a result; ``orders`` are None where all sets were played."""
@@ -242,10 +240,7 @@ def _same_attributes(original: Table, released: Table, columns: Sequence[str]) -
 def _present(
     original: Table, released: Table, synthetic: bool | None, numbered: bool, notes: list[str]
 ) -> NDArray[np.bool_]:
-    """The people of the original who are still in the release: by id, or everyone if it is synthetic.
-
-    ``numbered``: ids may be nothing but the numbers of rows, which say nothing of a release with other rows.
-    """
+    """The people of the original who are still there, by id. ``numbered``: ids may be mere numbers of rows."""
     if synthetic:
         return np.ones(len(original), bool)
     if (original.ids.dtype.kind in "US") != (released.ids.dtype.kind in "US"):
@@ -311,22 +306,20 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     rows = _chosen_people(here, assumed["people"], seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = _nearness(points[:, rows], rows, points, space.categorical, k, schedule or Schedule())
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     return Setting(
         space=space,
         assumed=assumed,
+        epsilons=(epsilon1, epsilon2),
         people=np.ascontiguousarray(points[:, rows]),
         ids=here.ids[rows],
         places=rows,
         present=present[rows],
-        mean=mean,
-        deviation=deviation,
+        near=_nearness(points[:, rows], rows, points, space.categorical, k, schedule or Schedule()),
         released=np.ascontiguousarray(distinct),
         counts=counts.astype(np.float64),
         zeta=zeta,
         k=k,
-        epsilons=(epsilon1, epsilon2),
         notes=tuple(notes),
     )
 
@@ -342,15 +335,13 @@ def on_control(setting: Setting, tables: Tables, schedule: Schedule) -> Setting 
         raise InputError("control must be people who are in neither table, and some of them are in the original")
     space = setting.space
     people, not_there = space.points(others), np.full(len(others), -1)
-    mean, deviation = _nearness(people, not_there, space.points(here), space.categorical, setting.k, schedule)
     return replace(
         setting,
         people=people,
         ids=others.ids,
         places=np.arange(len(others)),
         present=np.zeros(len(others), bool),
-        mean=mean,
-        deviation=deviation,
+        near=_nearness(people, not_there, space.points(here), space.categorical, setting.k, schedule),
         notes=(),
     )
 
@@ -398,10 +389,9 @@ def _chosen_people(table: Table, people: People | None, seed: int) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of the scenarios played against some of the people.
+    """Scores: people × draws (one if exact) × scenarios × (linkability, gain, score, that of picking at random).
 
-    ``scores``: people × draws × scenarios × (linkability, gain, score, score of picking a record at random), one draw
-    if they are exact; scenarios are the ``masks``, or the beginnings of ``orders``.
+    Scenarios are the ``masks``, or the beginnings of ``orders``.
     """
 
     scores: Floats
@@ -416,10 +406,7 @@ def play(
     schedule: Schedule,
     reduce: Callable[[Scored], tuple[Floats, ...]],
 ) -> tuple[Floats, ...]:
-    """Scores of all scenarios (the sets ``masks``, or the beginnings of random orders) against everyone, reduced.
-
-    A few people are attacked at a time; ``reduce`` says what is kept of their scores, and its rows are joined again.
-    """
+    """Play all scenarios (the sets ``masks``, or the beginnings of random orders); ``reduce`` says what is kept."""
     d, n = setting.people.shape
     everything = np.add.accumulate(setting.zeta)[-1]  # sums as the kernels make them: one after another
 
@@ -447,9 +434,3 @@ def play(
 
     with Bar(schedule.progress, n, "people") as report:
         return gather(task, chunks(n, CHUNK), schedule.workers(), report, schedule.checkpoint)
-
-
-def all_sets(d: int) -> NDArray[np.int64]:
-    """All sets of d attributes but the empty one, each differing from the one before in one attribute."""
-    numbers = np.arange(1, 2**d)
-    return np.asarray(numbers ^ (numbers >> 1))

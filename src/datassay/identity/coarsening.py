@@ -1,8 +1,6 @@
 """What to make coarser first: the changes of attributes after which the fewest people are unique, one at a time.
 
-Each step tries, for the attributes that tell most, wider bins of numbers, the month or year of dates, the beginnings
-of codes and rare categories put together, counts who is still unique, and takes what helps most. Where nothing of that
-helps, an attribute is left out. Such a greedy plan need not be the shortest there is.
+Such a greedy plan need not be the shortest there is.
 """
 
 import math
@@ -67,14 +65,8 @@ class CoarseningPlan(Result):
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``, ``share_unique``, ``share_unique_after``, ``share_below_after``."""
-        return as_facts(
-            {
-                "steps": len(self) - 1,
-                "share_unique": self.values[0],
-                "share_unique_after": self.values[-1],
-                "share_below_after": self.below[-1],
-            }
-        )
+        after = {"share_unique_after": self.values[-1], "share_below_after": self.below[-1]}
+        return as_facts({"steps": len(self) - 1, "share_unique": self.values[0], **after})
 
     def summary(self) -> str:
         """The plan, step by step, in words."""
@@ -236,9 +228,6 @@ def suggest_coarsening(
     now: dict[str, Any] = {**bins, **(coarsen or {})}
     notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in bins)
 
-    def spread(name: str) -> int:
-        return len(np.unique(given.columns[name].data))
-
     def after(crowd: Crowd, words: str, name: str, how: Any) -> Change:
         return crowd.unique, crowd.share_below(size), words, name, how
 
@@ -263,7 +252,9 @@ def suggest_coarsening(
             best = choices[0] if choices else None
             if (best is None or best[0] > unique - WORTH_WHILE) and len(left) > 1:
                 # Where leaving out any attribute helps nobody, the one of most values stands in the way.
-                name = asked[0] if others[asked[0]].unique < unique else max(left, key=spread)
+                name = asked[0]
+                if others[name].unique >= unique:
+                    name = max(left, key=lambda name: len(np.unique(given.columns[name].data)))
                 best = after(others[name], f"{name} left out", name, None)
             if best is None or (best[0] >= unique and len(left) < 2):  # nothing is left to be changed
                 break

@@ -1,8 +1,4 @@
-"""Very many people: counted by one way after another to know their attributes, and valued by some of them.
-
-To count who is alike, groups are split by one attribute more, and who is alone is left out. To say what attributes tell
-on average, people are drawn at random and counted among all (Mathematics §8).
-"""
+"""Very many people: counted by one way after another to know their attributes, and valued by some of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -128,10 +124,9 @@ def mean_bits(
 ) -> AttributeMeans:
     """How many bits each attribute contributes on average, with intervals, from people drawn at random.
 
-    The values of each of them are exact, as :func:`uniqueness_shapley` has them: they are counted among everybody. So
-    groups in which none of them is left need not be told apart any further, which is what takes the time with many
-    distinct rows. With more than 20 attributes that vary they are estimated themselves, from random orders (at least
-    16 times as many as there are attributes). Intervals are 95% ones, for each attribute by itself.
+    Each of them is counted among everybody (Mathematics §8); groups in which none of them is left are split no further,
+    which saves the time. Values of more than 20 attributes that vary are estimated, from random orders. Intervals are
+    95% ones, for each attribute by itself.
     """
     schedule = replace(Schedule.of(run), memory=MEMORY)
     counted = count(ask(table, columns, coarsen, "value", None, schedule.n_jobs))

@@ -166,7 +166,8 @@ def exact(
             if 0 < wanted < n:
                 some, given, where, many = bring_forward(some, given, where)
         phi, base = np.zeros((len(chosen), many)), np.zeros(many)
-        here, alone = _blank(d - fixed), _blank(d - fixed)
+        # Of every set the sum of val, groups, unique weight, smallest size: of those in groups, and of those alone.
+        here, alone = np.tile([0.0, 0.0, 0.0, np.inf], (2, 2 ** (d - fixed), 1))
         kernels.walk(
             some.codes, some.levels, some.weights, given, logs,
             len(inside), own, later, before, phi, base, here, alone,
@@ -203,11 +204,6 @@ def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple
     rank[order] = np.arange(len(order))
     moved = replace(cells, codes=np.ascontiguousarray(cells.codes[:, order]), weights=cells.weights[order])
     return moved, mass[order], rank[where], int(theirs.sum())
-
-
-def _blank(n_attributes: int) -> Floats:
-    """Statistics of all sets, to begin with: sum of val, groups, unique weight, smallest size."""
-    return np.tile([0.0, 0.0, 0.0, np.inf], (2**n_attributes, 1))
 
 
 def _handed_down(here: Floats, alone: Floats) -> Floats:

@@ -126,14 +126,9 @@ def draw_risks(ax: Axes, risks: Floats, guess: float, control: float | None, lab
 def draw_shares(ax: Axes, means: Mapping[str, float], halves: Mapping[str, float], label: str | None) -> None:
     """A bar for each attribute, the first on top, with its interval."""
     names = list(means)[::-1]
-    ax.barh(
-        names,
-        [means[name] for name in names],
-        xerr=[halves[name] for name in names],
-        color=BLUE if label is None else None,
-        alpha=1.0 if label is None else 0.6,
-        label=label,
-    )
+    lengths, errors = [means[name] for name in names], [halves[name] for name in names]
+    colour, alpha = (BLUE, 1.0) if label is None else (None, 0.6)
+    ax.barh(names, lengths, xerr=errors, color=colour, alpha=alpha, label=label)
     ax.set_xlabel("re-identification Shapley value")
     if label is not None:
         ax.legend(frameon=False)

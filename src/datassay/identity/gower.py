@@ -1,6 +1,6 @@
-"""Tables as points whose distances are Gower's, not normalised (Mathematics §8).
+"""Tables as points under Gower's distance, not normalised (Mathematics §8).
 
-Numbers are divided by the range of the original table and differ by at most 1 within it; categories differ by 0 or 1.
+Numbers are divided by the range of the original table and differ by at most 1; categories differ by 0 or 1.
 """
 
 from collections.abc import Sequence

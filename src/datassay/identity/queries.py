@@ -1,11 +1,12 @@
 """Recorded queries as singling-out attempts: what a filter finds in a release, and whom it gives away.
 
-A filter such as ``age = 34 AND zip = '27601'`` is what an attacker did who knew these attributes: the records it
-matches are those singled out, and anybody in the original whom it describes may have been meant (Mathematics §8).
+The records that a filter matches are those singled out, and anybody in the original whom it describes may have been
+meant (Mathematics §8).
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Unpack
 
@@ -115,11 +116,10 @@ def score_queries(
     released_points = setting.space.points(tables.released)
     rows = []
     known_by = [mentioned(query, setting.columns) for query in queries]
-    with _Searchable(tables.original) as originals, _Searchable(tables.released) as releases:
+    with closing(_Searchable(tables.original)) as originals, closing(_Searchable(tables.released)) as releases:
         found = [(originals.matching(query), releases.matching(query)) for query in queries]
     for query, known, (described_by, matched) in zip(queries, known_by, found, strict=True):
         targets, hits = np.flatnonzero(described_by & setting.present), np.flatnonzero(matched)
-        described = int(described_by.sum())
         best = (0.0, "", 0.0, 0.0)
         if len(targets) and len(hits):
             scores, is_known = np.empty((len(targets), 4)), np.isin(np.array(setting.columns), known)
@@ -128,7 +128,7 @@ def score_queries(
             risk_kernels.score_chosen(*given, is_known, *setting.epsilons, scores)
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
-        rows.append((query, best[0], len(hits), described, *best[1:]))
+        rows.append((query, best[0], len(hits), int(described_by.sum()), *best[1:]))
     ids, values, matches, people, person, linkability, gain = map(np.array, zip(*rows, strict=True))
     parameters: dict[str, Parameter] = {
         "neighbours": assumed["neighbours"], "epsilon1": assumed["epsilon1"], "epsilon2": assumed["epsilon2"],
@@ -206,10 +206,8 @@ class _Searchable:
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def __enter__(self) -> "_Searchable":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
+        """Let go of the table."""
         self._connection.close()
 
     def matching(self, query: str) -> NDArray[np.bool_]:

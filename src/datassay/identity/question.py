@@ -76,16 +76,14 @@ class Way:
 
     def means(self, cells: Cells) -> Floats:
         """Mean value of each attribute."""
-        return self.sets(cells).means(len(cells.columns)) if self.exact else self.sample(cells).mean
+        if self.exact:
+            return self.sets(cells).means(len(cells.columns))
+        return engine.sample(cells, self.orders, self.schedule).mean
 
     def sets(self, cells: Cells, people: Floats | None = None) -> engine.SetTable:
         """What every set of attributes tells of everyone, or of these people of each cell."""
         given = cells.weights if people is None else people
         return engine.exact(cells, given, replace(self.schedule, progress=None))[1]
-
-    def sample(self, cells: Cells) -> engine.Sampled:
-        """Estimates from random orders."""
-        return engine.sample(cells, self.orders, self.schedule)
 
 
 def ask(
@@ -150,8 +148,7 @@ def _bring(
     """Read a file or a frame; of many files, a Dask frame or a file too large for memory, the rows that differ."""
     options: dict[str, Any] = {"text": "categorical", "id": read.id, "categorical": list(read.categorical)}
     weight = weights if isinstance(weights, str) else None
-    periods = set(PERIODS)
-    others = [how for how in coarsen.values() if isinstance(how, str) and how not in periods]
+    others = [how for how in coarsen.values() if isinstance(how, str) and how not in PERIODS]
     named = [*(columns or ()), *others, *read.carry, *read.categorical, *([] if weight is None else [weight])]
     if not isinstance(source, str | os.PathLike) and not is_dask(source):
         if columns is not None:  # the others stay at hand, but need not be fit to use
@@ -229,8 +226,7 @@ def count(question: Question) -> Counted:
 
     # Threads of this process: to send a column elsewhere takes longer than to code it.
     coded = list(in_order(task, chunks(len(question.columns), 1), thread_count(question.n_jobs), lambda _: None))
-    for more in noted:
-        notes += more
+    notes += [note for more in noted for note in more]
     n, weights, kept = len(table), question.weights, None
     absent = {name: attribute for name, attribute in zip(question.columns, coded, strict=True) if attribute.missing}
     if absent and question.missing == "exclude":

@@ -1,8 +1,6 @@
 """Re-identification: how likely people are found in what was released, and which attributes give them away.
 
-An attacker who knows some attributes R of a person singles out the released records nearest to them on R; an evaluator
-with the original data scores how linkable these are to the person (L) and how much they tell of the rest (I). The risk
-is the mean of L · max(I, ε₂) over scenarios R. Reference: Mathematics §8 (the thesis, chapter 1, corrected).
+Reference: Mathematics §8 (the thesis, chapter 1, corrected).
 """
 
 import math
@@ -24,7 +22,6 @@ from datassay.identity.attack import (
     Orders,
     Released,
     Scored,
-    all_sets,
     lay_out,
     on_control,
     play,
@@ -101,25 +98,25 @@ def reidentification_risk(
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))
         sets = np.array([1.0 if scenarios == "uniform" else float(math.comb(d, r)) for r in range(1, d + 1)])
         share = sets / sets.sum()
-        exact = orders.are_all(d)
-        masks = all_sets(d) if exact else None
+        masks = orders.masks(d)
     elif not isinstance(scenarios, Mapping):
         raise UsageError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
     else:
         names, masks, share = _named_sets(scenarios, scenario_weights, setting.columns)
-        exact = True
-    by_size = isinstance(scenarios, str)
+    exact = masks is not None
 
     def reduce(scored: Scored) -> tuple[Floats, ...]:
-        scores = _by_scenario(scored, len(names), by_size)
+        scores = scored.scores
+        if scored.masks is not None and isinstance(scenarios, str):  # sets of one size are averaged
+            sizes = np.bitwise_count(scored.masks) - 1
+            average = (np.arange(len(names))[:, None] == sizes) / np.bincount(sizes)[:, None]
+            scores = np.asarray(np.einsum("rs,ndsx->ndrx", average, scores))
         draws = np.einsum("ndsx,s->ndx", scores, share)
         half = np.zeros(len(draws)) if exact else orders.half_widths(draws[..., 2])
         return draws.mean(axis=1), half, scores.mean(axis=1)
 
     means, half, each = play(setting, masks, orders, schedule, reduce)
-    by_chance = np.empty(0)
-    if outside is not None:
-        by_chance = play(outside, masks, orders, schedule, reduce)[0][:, 2]
+    by_chance = np.empty(0) if outside is None else play(outside, masks, orders, schedule, reduce)[0][:, 2]
     there = setting.present
     raw = means[:, 2]
     return Risk(
@@ -169,15 +166,6 @@ def _named_sets(
     return names, np.array(masks, np.int64), share / share.sum()
 
 
-def _by_scenario(scored: Scored, n_scenarios: int, by_size: bool) -> Floats:
-    """Scores: people × draws × (sizes or names) × 4; sets of one size are averaged."""
-    if scored.masks is None or not by_size:
-        return scored.scores
-    sizes = np.bitwise_count(scored.masks) - 1
-    average = (np.arange(n_scenarios)[:, None] == sizes) / np.bincount(sizes)[:, None]
-    return np.asarray(np.einsum("rs,ndsx->ndrx", average, scored.scores))
-
-
 @documented(reidentification_risk)
 def reidentification_shapley(
     original: TableLike,
@@ -210,7 +198,8 @@ def reidentification_shapley(
     schedule = schedule_of(assumed, "reidentification_shapley", tables, {**assumed, **vars(orders)})
     setting = lay_out(tables, assumed, schedule, orders.seed)
     d = len(setting.columns)
-    exact = orders.are_all(d)
+    masks = orders.masks(d)
+    exact = masks is not None
 
     def reduce(scored: Scored) -> tuple[Floats, ...]:
         if scored.orders is None:
@@ -224,7 +213,6 @@ def reidentification_shapley(
         np.put_along_axis(each, scored.orders, steps, axis=2)
         return each.mean(axis=1), orders.half_widths(each)
 
-    masks = all_sets(d) if exact else None
     values, half = play(setting, masks, orders, schedule, reduce)
     half[~setting.present] = 0.0
     values[~setting.present] = 0.0

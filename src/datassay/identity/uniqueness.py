@@ -1,8 +1,6 @@
 """Which attributes identify people, and whom: uniqueness Shapley values.
 
-Revealing a set u of attributes of a person leaves N(u) people it could be, of n; val(u) = −log₂(N(u)/n) is the bits
-they tell. The Shapley value of an attribute is what it adds on average over all orders in which attributes may be
-revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
+Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
 """
 
 from collections.abc import Mapping, Sequence
@@ -148,12 +146,9 @@ def uniqueness_shapley(
     schedule = replace(Schedule.of(run), memory=_checks.integer("memory", memory, at_least=1))
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    if permutations is not None:
-        permutations = _checks.integer("permutations", permutations, at_least=1)
-    if tolerance is not None:
-        tolerance = _checks.number("tolerance", tolerance, above=0)
-    if seconds is not None:
-        seconds = _checks.number("seconds", seconds, above=0)
+    permutations = permutations if permutations is None else _checks.integer("permutations", permutations, at_least=1)
+    tolerance = tolerance if tolerance is None else _checks.number("tolerance", tolerance, above=0)
+    seconds = seconds if seconds is None else _checks.number("seconds", seconds, above=0)
     sampling = {"permutations": permutations, "tolerance": tolerance, "seconds": seconds}
     given = [name for name, value in sampling.items() if value is not None]
     if given and method == "exact":
@@ -188,7 +183,7 @@ def uniqueness_shapley(
             values = np.column_stack([values, total - values.sum(axis=1)])
             names, entropies, sizes = (*names, KEY), np.append(entropies, total), np.ones(len(sizes))
     else:
-        found = way.sample(cells)
+        found = engine.sample(cells, way.orders, schedule)
         values = found.values
         sampled = {
             "lower": np.maximum(values - found.half, 0.0),

@@ -142,9 +142,8 @@ class Comparison(Result):
         """
         columns = self._columns()
         del columns["strategy"]
-        found: dict[str, object] = {
-            "people": len(self.people), "strategies": len(self), "lowest_risk": self.values.min(),
-        }  # fmt: skip
+        found: dict[str, object] = {"people": len(self.people), "strategies": len(self)}
+        found["lowest_risk"] = self.values.min()
         for i, strategy in enumerate(self.ids.tolist()):
             found |= {f"{name}.{strategy}": column[i] for name, column in columns.items()}
         return as_facts(found)
@@ -165,10 +164,7 @@ class Comparison(Result):
         return self._in_words(lines)
 
     def plot(self, ax: Axes | None = None, utility: str = "mcc", *, label: str | None = None) -> Axes:
-        """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes.
-
-        ``label`` names these strategies in the legend, so that several comparisons can share the axes.
-        """
+        """Draw utility against safety and the Pareto front; returns the axes. ``label`` is for the legend."""
         front = self.pareto(utility)
         useful, safe = self._numbers()[utility], 1 - self.values
         ax = draw_trade_off(axes_on(ax, 7, 5), useful, safe, front, self.ids.tolist(), label)

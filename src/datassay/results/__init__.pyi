@@ -2,6 +2,7 @@ from .facts import MOST_CLASSES as MOST_CLASSES
 from .facts import Fact as Fact
 from .facts import Parameter as Parameter
 from .facts import as_facts as as_facts
+from .facts import rank_correlation as rank_correlation
 from .facts import row_of as row_of
 from .figures import BLUE as BLUE
 from .figures import GREEN as GREEN

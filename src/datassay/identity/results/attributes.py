@@ -73,9 +73,9 @@ class AttributeMeans(Result):
         width = max(len(str(name)) for name in self.ids)
         total = self.total
         for j in np.argsort(-self.values, kind="stable"):
-            interval = (
-                "" if self.lower is None or self.upper is None else f" ({self.lower[j]:.2f} to {self.upper[j]:.2f})"
-            )
+            interval = ""
+            if self.lower is not None and self.upper is not None:
+                interval = f" ({self.lower[j]:.2f} to {self.upper[j]:.2f})"
             share = f", {self.values[j] / total:.0%} of what all tell" if total > 0 else ""
             lines.append(
                 f"  {self.ids[j]!s:<{width}}  {self.values[j]:6.2f} bits{interval}{share}; alone it tells "
@@ -88,10 +88,7 @@ class AttributeMeans(Result):
         return self._in_words(self.in_order())
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw each attribute's mean beside its entropy; returns the axes.
-
-        With a ``label`` for the legend the means are drawn alone, so that several results can share the axes.
-        """
+        """Draw each attribute's mean beside its entropy (with a ``label`` for the legend, alone); returns the axes."""
         ax = axes_on(ax, 7, min(12, 0.45 * len(self.ids) + 1.2))
         limits = None if self.lower is None or self.upper is None else (self.lower, self.upper)
         draw_means(ax, self.ids, self.values, limits, self.entropies, label)
@@ -108,7 +105,6 @@ def _row(what: str, name: str, ids: NDArray[np.str_]) -> int:
     return int(found[0])
 
 
-_FACT_NAMES: Final = {"unique": "share_unique"}
 _FORMATS: Final = {"people": head_count, "share": "{:.1%}".format, "unique": "{:.1%}".format}
 
 
@@ -180,8 +176,8 @@ class AttributeTable(Result):
         """
         found: dict[str, object] = {}
         for i, row in enumerate(self.ids.tolist()):
-            beside = {_FACT_NAMES.get(name, name): column[i] for name, column in self.beside.items()}
-            found |= {f"{name}.{self.rows}={row}": number for name, number in beside.items()}
+            for name, column in self.beside.items():
+                found[f"{'share_unique' if name == 'unique' else name}.{self.rows}={row}"] = column[i]
             found |= {f"bits.{name}.{self.rows}={row}": self.values[i, j] for j, name in enumerate(self.columns)}
         return as_facts(found)
 
@@ -192,8 +188,8 @@ class AttributeTable(Result):
         head = [f"{self.rows:<{first}}", *(f"{name:>10}" for name in (*self.columns, *self.beside))]
         lines = ["  ".join(head)]
         for i in chosen:
-            texts = dict(zip(self.columns, map("{:.2f}".format, self.values[i]), strict=True))
-            cells = [f"{text:>{max(10, len(name))}}" for name, text in texts.items()]
+            numbers = zip(self.columns, self.values[i], strict=True)
+            cells = [f"{bits:>{max(10, len(name))}.2f}" for name, bits in numbers]
             for name, column in self.beside.items():
                 cells.append(f"{_FORMATS.get(name, '{:.2f}'.format)(float(column[i])):>{max(10, len(name))}}")
             lines.append("  ".join([f"{self.ids[i]!s:<{first}}", *cells]))

@@ -146,10 +146,7 @@ class Risk(PerRecord):
         return self._in_words(lines)
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw the distribution of risk, with its mean, guessing, and the control; returns the axes.
-
-        With a ``label`` for the legend the distribution is drawn alone, so that several results can share the axes.
-        """
+        """Draw the risks, their mean, guessing and the control (the risks alone with a ``label``); returns the axes."""
         ax = axes_on(ax, 7, 4)
         guess = float(self.guesses[self.present].mean()) if self.present.any() else 0.0
         draw_risks(ax, self.values, guess, float(self.control.mean()) if len(self.control) else None, label)

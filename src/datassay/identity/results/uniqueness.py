@@ -43,8 +43,6 @@ class Uniqueness(Result):
     lower, upper, mean_half
         Confidence limits of ``cells``, and the half-width of the interval of each attribute's mean, where values were
         sampled; None where they are exact.
-    method, parameters, seed, notes, version
-        How the values were obtained.
     """
 
     COLUMNS: ClassVar = {"id": "ids", "weight": "weights", "group": "cell"}
@@ -140,10 +138,9 @@ class Uniqueness(Result):
                 raise InputError(
                     "a result read from a file does not hold the table's other columns: give by() one entry a record"
                 )
-            name, coded = group, self.queries.by(group, coarsen)
+            name, (codes, names) = group, self.queries.by(group, coarsen)
         else:
-            name, coded = getattr(group, "name", None) or "group", codes_of(group, self.ids)
-        codes, names = coded
+            name, (codes, names) = getattr(group, "name", None) or "group", codes_of(group, self.ids)
         weights = np.ones(len(self)) if self.weights is None else self.weights
         people = np.bincount(codes, weights, minlength=len(names))
         sums = [np.bincount(codes, weights * bits[self.cell], minlength=len(names)) for bits in self.cells.T]
@@ -225,9 +222,8 @@ class Uniqueness(Result):
         totals = self.totals
         top = np.argsort(-totals, kind="stable")[:count]
         equal = int((totals > totals.max() - 1e-9).sum())
-        lines = ["Easiest to find (bits, and the attribute that tells most):"]
-        if equal > count:
-            lines = [f"Easiest to find are {equal:,} equally, such as (bits, and the attribute that tells most):"]
+        several = f" are {equal:,} equally, such as" if equal > count else ""
+        lines = [f"Easiest to find{several} (bits, and the attribute that tells most):"]
         for i in top:
             j = int(self.cells[self.cell[i]].argmax())
             lines.append(
