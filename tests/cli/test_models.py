@@ -4,14 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import datassay as da
-from commands import complain, run
+from commands import complain, run, wait_for_work
 
 
 @pytest.fixture
@@ -133,7 +132,7 @@ def test_an_interrupted_command_writes_what_it_has(files):
     command = [sys.executable, "-m", "datassay", *RECORDS, "--method", "data-shapley", "--model", "decision-tree",
                "--max-coalitions", "10000000", "-o", "v.json"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ)
-    time.sleep(12)
+    wait_for_work(process, 12)  # it and its workers, which have fitted some models by then
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
