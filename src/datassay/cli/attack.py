@@ -1,16 +1,14 @@
 """``datassay attack``: who is exposed, how much, and what their record is worth."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.command import Ending, Options, Outcome, check_files, command, default, option, save
 from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
-@dataclass(frozen=True)
 class Model(Options):
     """The k-NN model under attack."""
 
@@ -18,13 +16,10 @@ class Model(Options):
     metric: Distance | None = option("Distance ({membership_attack.metric}).")
 
 
-@dataclass(frozen=True)
 class Games(Options):
     """How the games are played."""
 
-    games: int | None = option(
-        "Games to play; in each, half of the records are the model's ({membership_attack.games})."
-    )
+    games: int | None = option("Games to play; the model has half of the records in each ({membership_attack.games}).")
     targets: int | None = option("Records attacked in each game ({membership_attack.targets}, or all there are).")
     shadows: int | None = option("Models of the attacker's own, at most 63 ({membership_attack.shadows}).")
 
@@ -40,9 +35,7 @@ def attack(
     everyone: bool = option("Attack every record in every game: exposure is then its success rate."),
     reading: Reading,
     seed: int = option("Seed of the games.", default=0),
-    output: Path | None = option(
-        "Write value, exposure and quadrant of each record: .parquet, .csv, .json.", "--output", "-o"
-    ),
+    output: Path | None = option("Write value, exposure and quadrant: .parquet, .csv, .json.", "--output", "-o"),
     plot: Path | None = option("Draw the ROC curve, log-log: .svg, .png or .pdf."),
     quadrants: Path | None = option("Draw value against exposure, the quadrants named: .svg, .png or .pdf."),
     top: int = option("How many candidates for deletion to list.", default=10, min=0),
@@ -62,7 +55,7 @@ def attack(
     import datassay as da
     from datassay.value import rank_chances
 
-    check_written([data], [output], [plot, quadrants])
+    check_files([data], [output], [plot, quadrants])
     if everyone and play.targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(data, label, reading.id, reading.arguments())
@@ -77,13 +70,7 @@ def attack(
         values = da.knn_shapley(near, checkpoint=run.folder("values"), **how)
         exposure = found if everyone else da.self_waka(near, checkpoint=run.folder("exposure"), **how)
     joined = da.value_and_exposure(values, exposure)
-    if output is not None:
-        joined.save(output)
-    draw(found.plot, plot, 6, 5)
-    draw(joined.plot, quadrants, 6, 5)
-    return Outcome(
-        found.facts() | joined.facts(),
-        [found.summary(), joined.summary(top)],
-        [*found.notes, *joined.notes],
-        [output, plot, quadrants],
-    )
+    save(joined, output, quadrants, 6, 5)
+    save(found, None, plot, 6, 5)
+    facts, notes = found.facts() | joined.facts(), [*found.notes, *joined.notes]
+    return Outcome(facts, [found.summary(), joined.summary(top)], notes, [output, plot, quadrants])

@@ -48,6 +48,11 @@ class Paragraph:
     text: Text
 
 
+def paragraph(text: str, method: str) -> Paragraph:
+    """A paragraph of :func:`sentence`."""
+    return Paragraph(sentence(text, method))
+
+
 @dataclass(frozen=True)
 class Figure:
     """A drawing; its title states what it shows."""

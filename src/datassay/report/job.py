@@ -99,6 +99,10 @@ class Job:
         known = self.attributes[0] or list(self.table.features)
         return known[:MOST_ATTRIBUTES]
 
+    def attacked_count(self, labelled: bool) -> int:
+        """How many attributes these are; in a table ``labelled`` the label is one of them."""
+        return len(self.sample.features) + labelled if self.attacked is None else len(self.attacked)
+
     @property
     def reading(self) -> str:
         """Options with which any command reads the table as this report did: what was set aside stays aside."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay.attacks import QUADRANTS, Attack, Exposure, value_and_exposure
-from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section, sentence
+from datassay.report.content import Block, Card, Facts, Figure, Number, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
@@ -32,15 +32,13 @@ def leaks(job: Job) -> Section:
     facts: Facts = {"auc": auc, "auc_low": low, "auc_high": high}
     facts |= {"tpr.0.05": attack.tpr(0.05), "delete_first": int(delete.sum())}
     blocks: list[Block] = [
-        Paragraph(
-            sentence(
-                f"The attack: someone who knows a record asks whether it was among the data of a model of the ⟦{k}⟧ "
-                f"nearest neighbours, by the model's error on it. In ⟦{len(attack):,}⟧ trials on models of half of the "
-                f"records, a member got a higher score than someone else ⟦{percent(auc)}⟧ of the time, ties counted "
-                f"half (AUC ⟦{auc:.3f}⟧, 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). "
-                + _few_false_alarms(attack),
-                ATTACK,
-            )
+        paragraph(
+            f"The attack: someone who knows a record asks whether it was among the data of a model of the ⟦{k}⟧ "
+            f"nearest neighbours, by the model's error on it. In ⟦{len(attack):,}⟧ trials on models of half of the "
+            f"records, a member got a higher score than someone else ⟦{percent(auc)}⟧ of the time, ties counted "
+            f"half (AUC ⟦{auc:.3f}⟧, 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). "
+            + _few_false_alarms(attack),
+            ATTACK,
         ),
         Figure(
             f"{_verdict(low, auc)}: AUC {auc:.2f}",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import MOST_PAIRED, MOST_PAIRED_QUICKLY
 from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY, Blocks, documented
 from datassay._work import thread_count
@@ -43,8 +44,6 @@ STAGES: Final[dict[str, tuple[str, ...]]] = {
     "told": ("private values",),
     "trade": ("prices",),
 }
-MOST = 60_000  # records of whom all pairs are looked at
-MOST_QUICKLY = 5_000
 ID_NAMES: Final = ("id", "index", "row", "row_id", "rowid", "record", "record_id", "unnamed: 0")
 
 
@@ -132,7 +131,13 @@ def report(
     epsilon = _checks.number("epsilon", epsilon, above=0)
     k = _checks.integer("k", k, at_least=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    most = _checks.integer("most", most, at_least=20) if most is not None else MOST_QUICKLY if quick else MOST
+    most = (
+        _checks.integer("most", most, at_least=20)
+        if most is not None
+        else MOST_PAIRED_QUICKLY
+        if quick
+        else MOST_PAIRED
+    )
     for name in sections or ():
         _checks.choice("sections", name, tuple(SECTIONS))
     wanted = [name for name in SECTIONS if sections is None or name in sections]

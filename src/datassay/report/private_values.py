@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import datassay as da
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count
 from datassay.results import BLUE, ORANGE, SILVER
@@ -115,8 +115,7 @@ def private_values(job: Job) -> Section:
         ),
         blocks=(
             Paragraph(("What is promised: ", Number(str(guarantee), PRIVATE), ".")),
-            Paragraph(
-                sentence(
+            paragraph(
                     "What ε means: take everything that is told to everybody but the owner of one record. It would be "
                     "told with nearly the same probability had that record not been there: at most "
                     f"⟦e^{job.epsilon:g} = {times:.3g}⟧ times as likely, but for a chance of δ = ⟦{job.delta:.2g}⟧"
@@ -126,17 +125,14 @@ def private_values(job: Job) -> Section:
                     f"{math.exp(5) / (1 + math.exp(5)):.1%}.) What an owner is told about their own record depends on "
                     "that record openly: it is for them alone.",
                     PRIVATE,
-                )
-            ),
-            Paragraph(
-                sentence(
+                ),
+            paragraph(
                     "Open values of the same kind are what would be told without noise: threshold values, by all "
                     "neighbours within a distance τ that the public records decide. To tell everybody the mean value "
                     f"of their label would agree with them to ⟦{_label_alone(openly, labels):.2f}⟧: what is more than "
                     f"that is about the record.{ranked}",
                     PRIVATE,
-                )
-            ),
+                ),
             *((_curve(agree, job.epsilon, here),) if len(agree) > 1 else ()),
             Grid(
                 "What each ε buys",
@@ -151,8 +147,7 @@ def private_values(job: Job) -> Section:
                 f"Median, lowest and highest of {draws} draws. Noise is drawn anew in every report; no seed repeats "
                 "it.",
             ),
-            Paragraph(
-                sentence(
+            paragraph(
                     f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing "
                     "was released and no budget was spent. The promise takes public records that are no part of the "
                     f"private ones. {noted}To do it for real, "
@@ -160,8 +155,7 @@ def private_values(job: Job) -> Section:
                     f"{shlex.quote(job.table.name)} --validation public.csv{job.reading} --epsilon {job.epsilon:g} "
                     f"--ledger market.ledger --budget-epsilon {2 * job.epsilon:g}.",
                     LEDGER,
-                )
-            ),
+                ),
         ),
         unseen=(
             "This page itself: it is made of the data and promises no privacy.",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from datassay._errors import InputError, UsageError
 from datassay.identity import reidentification_risk
 from datassay.release import compare_releases, fidelity, make_release, pareto_front
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text, sentence
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Section, Text, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, named, percent
 from datassay.results import BLUE, ORANGE, RED
@@ -174,8 +174,8 @@ def _fitting(job: Job) -> tuple[str, ...]:
 
 
 def _people(job: Job, runs: int) -> int:
-    attributes = len(job.sample.features) + 1 if job.attacked is None else len(job.attacked)
-    return min(job.people((6 if job.quick else 40) / runs, 30, 1000, attributes), int(0.7 * len(job.sample)))
+    seconds = (6 if job.quick else 40) / runs
+    return min(job.people(seconds, 30, 1000, job.attacked_count(True)), int(0.7 * len(job.sample)))
 
 
 def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
@@ -268,7 +268,7 @@ def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
     if after > 0.9 * before:
         hardly = f"The person most at risk is hardly helped: ⟦{after:.3f}⟧ with {name} and ⟦{before:.3f}⟧ as it is."
         words = f"{hardly} Look at those who stand out one by one. {words}"
-    return [Paragraph(sentence(words, RISK))]
+    return [paragraph(words, RISK)]
 
 
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
@@ -313,15 +313,13 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
     used = " and used to predict people who are in neither" if compared.mcc is not None else ""
     made = f" To make it: {_command(job, compared.names[at])}" if at is not None else ""
     return (
-        Paragraph(
-            sentence(
+        paragraph(
                 f"Each strategy was applied to the data, ⟦{compared.people:,}⟧ people were searched for in the result, "
                 f"and the result was compared with the original{used}. The pick is the strategy of least mean risk "
                 f"among those that change the data and keep {KEPT:.0%} of the {what}. Leaving people out helps those "
                 f"left out and nobody else: it is shown and not picked.{made}",
                 RISK,
-            )
-        ),
+            ),
         *_least_helped(compared, at),
         Figure(
             f"{compared.names[at]} is the pick: mean risk {risk[0]:.2f} → {risk[at]:.2f}"

@@ -4,7 +4,7 @@ import numpy as np
 
 import datassay as da
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, count, percent
 
@@ -58,13 +58,11 @@ def trade(job: Job) -> Section:
             Card("owners paid, at most", Number(at_most, METHOD), f"of {n:,}"),
         ),
         blocks=(
-            Paragraph(
-                sentence(
-                    "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
-                    "cheapest records that add up to what they want; "
-                    f"⟦{count(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
-                    METHOD,
-                )
+            paragraph(
+                "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
+                "cheapest records that add up to what they want; "
+                f"⟦{count(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
+                METHOD,
             ),
             Figure(
                 f"The prices decide who is paid: {least} to {most} of the owners"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, sentence
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, paragraph
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, count, percent
 from datassay.report.methods import METHODS
@@ -157,15 +157,13 @@ def _most_frequent(job: Job) -> float:
 
 def _total(job: Job, values: Values) -> Paragraph:
     by = "the other records, each in turn" if job.validation is None else f"{job.validation.name}"
-    return Paragraph(
-        sentence(
-            f"A record's value is what it adds, on average over all groups of the others, to how well the ⟦{job.k}⟧ "
-            f"nearest neighbours predict {by}. Together the values bring the share of right neighbours from "
-            f"⟦{_guess(values):.3f}⟧ (guessing) to ⟦{_guess(values) + values.values.sum():.3f}⟧; always naming the "
-            f"most frequent class would be right for ⟦{_most_frequent(job):.3f}⟧. A negative value means: to a random "
-            "group of the others, the record does more harm than good.",
-            METHOD,
-        )
+    return paragraph(
+        f"A record's value is what it adds, on average over all groups of the others, to how well the ⟦{job.k}⟧ "
+        f"nearest neighbours predict {by}. Together the values bring the share of right neighbours from "
+        f"⟦{_guess(values):.3f}⟧ (guessing) to ⟦{_guess(values) + values.values.sum():.3f}⟧; always naming the "
+        f"most frequent class would be right for ⟦{_most_frequent(job):.3f}⟧. A negative value means: to a random "
+        "group of the others, the record does more harm than good.",
+        METHOD,
     )
 
 
@@ -195,12 +193,10 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     blocks: list[Block] = [Grid("By class", tuple(columns), tuple(rows), ("text", *numbers), METHOD, more)]
     if shares[worst] > 0.5 and sizes[worst] < sizes.max():
         blocks.append(
-            Paragraph(
-                sentence(
-                    f"Do not simply drop what is negative: ⟦{percent(float(shares[worst]))}⟧ of the smaller class, "
-                    f"{names[worst]!s}, would go. Classes of equal weight (--balance 1) are fairer to small ones.",
-                    METHOD,
-                )
+            paragraph(
+                f"Do not simply drop what is negative: ⟦{percent(float(shares[worst]))}⟧ of the smaller class, "
+                f"{names[worst]!s}, would go. Classes of equal weight (--balance 1) are fairer to small ones.",
+                METHOD,
             )
         )
     return blocks
@@ -231,13 +227,11 @@ def _checked(job: Job, values: Values, suspects: Suspects, facts: Facts) -> Bloc
     right = float(truth[suspects.likely].mean()) if suspects.likely.any() else 0.0
     caught = float(suspects.likely[truth].mean())
     facts |= {"auroc": found.auroc, "mislabelled_precision": right, "mislabelled_recall": caught}
-    return Paragraph(
-        sentence(
-            f"Compared with the column {job.truth_name}: low values find the marked records with AUROC "
-            f"⟦{found.auroc:.3f}⟧; of those called likely mislabelled, ⟦{percent(right)}⟧ are marked, and these are "
-            f"⟦{percent(caught)}⟧ of all that are marked.",
-            "detect-errors",
-        )
+    return paragraph(
+        f"Compared with the column {job.truth_name}: low values find the marked records with AUROC "
+        f"⟦{found.auroc:.3f}⟧; of those called likely mislabelled, ⟦{percent(right)}⟧ are marked, and these are "
+        f"⟦{percent(caught)}⟧ of all that are marked.",
+        "detect-errors",
     )
 
 
@@ -273,13 +267,11 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
             "within chance.",
             "removal-curve",
         ),
-        Paragraph(
-            sentence(
-                f"Leaving out about as many as have a negative value, ⟦{SHARES[step]:.0%}⟧, gives an accuracy of "
-                f"⟦{there:.3f}⟧: {verdict} leaving out as many at random (⟦{by_chance:.3f}⟧). Values say whom to look "
-                "at, not whom to drop unseen.",
-                "removal-curve",
-            )
+        paragraph(
+            f"Leaving out about as many as have a negative value, ⟦{SHARES[step]:.0%}⟧, gives an accuracy of "
+            f"⟦{there:.3f}⟧: {verdict} leaving out as many at random (⟦{by_chance:.3f}⟧). Values say whom to look "
+            "at, not whom to drop unseen.",
+            "removal-curve",
         ),
     ]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import datassay as da
 from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
-from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.reproduce.engine import Cell, Redone, reproduction, row
 from datassay.results import BLUE, PURPLE
 
 if TYPE_CHECKING:
@@ -102,18 +102,15 @@ def _acquisition() -> Redone:
     def draw(axes: "Axes") -> "Axes":
         axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
         axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
-        axes.set_xlabel("share of reviews acquired")
-        axes.set_ylabel("test accuracy")
+        axes.set(xlabel="share of reviews acquired", ylabel="test accuracy")
         axes.legend(frameon=False)
         return axes
 
-    return Redone(
-        tuple(cells),
+    finding = (
         f"k = {data.k}; acquisition by value is ahead at {ahead} of {len(shares) - 1} shares, by {gain:.3f} on average:"
-        f" it {'beats' if holds else 'does not beat'} random",
-        holds,
-        draw,
+        f" it {'beats' if holds else 'does not beat'} random"
     )
+    return Redone(cells, finding, holds, draw)
 
 
 @reproduction(
@@ -147,15 +144,13 @@ def _noise() -> Redone:
         axes.legend(frameon=False)
         return axes
 
-    return Redone(
-        tuple(cells),
+    finding = (
         f"the error falls from {error[1]:.3g} to {error[-1]:.3g} (like 1/√rounds: {error[1] / 10:.3g}) and the "
         f"correlation rises from {agree[1]:.3f} to {agree[-1]:.3f}: the finding {'holds' if holds else 'fails'}; "
         f"bounds that are public for certain, −1 and 1, leave it at {certain.trajectory['spearman'][-1]:.3f}; "
-        f"{ROUNDS} rounds cost a record ε = {first.guarantee.epsilon:,.0f}",
-        holds,
-        draw,
+        f"{ROUNDS} rounds cost a record ε = {first.guarantee.epsilon:,.0f}"
     )
+    return Redone(cells, finding, holds, draw)
 
 
 class _Oracle:
@@ -169,9 +164,9 @@ class _Oracle:
 
 
 def _first(game: da.Disclosure, target: float) -> float:
-    """The round in which the target is first reached; not a number if it never is."""
+    """The round in which the target is first reached; infinite if it never is."""
     reached = np.flatnonzero(game.trajectory["utility"] >= target)
-    return float(reached[0]) if len(reached) else float("nan")
+    return float(reached[0]) if len(reached) else float("inf")
 
 
 @reproduction(
@@ -198,8 +193,7 @@ def _strategies() -> Redone:
             report(SHUFFLES + 3)
             for name, played in games.items():
                 curves = np.array([game.trajectory["utility"] for game in played])
-                times = [_first(game, data.target) for game in played]
-                reached[name, share] = float(np.median(np.nan_to_num(times, nan=np.inf)))
+                reached[name, share] = float(np.median([_first(game, data.target) for game in played]))
                 best[name, share] = float(curves.mean(axis=0).max())
                 published = 25.0 if (name, share) == ("noisy Shapley", 0.6) else None
                 rounds = reached[name, share]
@@ -220,21 +214,18 @@ def _strategies() -> Redone:
         for name, curve in shown.items():
             axes.plot(np.arange(1, ROUNDS + 1), curve[1:], label=name)
         axes.axhline(data.target, color="black", linewidth=0.8, linestyle="dashed", label="target")
-        axes.set_xlabel("rounds")
-        axes.set_ylabel("validation accuracy, 60% of the reviews")
+        axes.set(xlabel="rounds", ylabel="validation accuracy, 60% of the reviews")
         axes.legend(frameon=False)
         return axes
 
-    return Redone(
-        tuple(cells),
+    finding = (
         f"target {data.target:.3f} (k = {data.k}); noisy Shapley {'reaches' if works else 'does not reach'} it at "
         f"every share up to 80%, after {reached['noisy Shapley', 0.6]:.0f} rounds at 60%; a random subset "
         f"{'never does at up to 60%' if fails else 'does too'}; committing after 10 rounds is quicker at "
         f"{len(commits)} of {len(SHARES) - 1} shares. Values are made for validation reviews: on test reviews noisy "
-        f"Shapley has {tested['noisy Shapley', 0.6]:.3f} at 60%, and the reviews as they are {whole:.3f}",
-        works and fails,
-        draw,
+        f"Shapley has {tested['noisy Shapley', 0.6]:.3f} at 60%, and the reviews as they are {whole:.3f}"
     )
+    return Redone(cells, finding, works and fails, draw)
 
 
 @reproduction(
@@ -278,14 +269,12 @@ def _bandit() -> Redone:
     best = "nobody reaches it every time" if solved is None else (
         f"in equilibrium T_max = {solved['t_max']:g}, c = {solved['exploration']:g}, budget {solved['budget']:.0f}"
     )  # fmt: skip
-    return Redone(
-        tuple(cells),
+    finding = (
         f"the target of {found.target:.3f} votes is reached in {rare:.0%} of the games below 20 queries a record, in "
         f"{often:.0%} at 50 with exploration and {never:.0%} without; Gini falls from {even[0]:.3f} to {even[-1]:.3f} "
-        f"with exploration; {best}: the findings {'hold' if holds else 'do not hold'}",
-        holds,
-        lambda axes: found.plot("reached", None, axes),
+        f"with exploration; {best}: the findings {'hold' if holds else 'do not hold'}"
     )
+    return Redone(cells, finding, holds, lambda axes: found.plot("reached", None, axes))
 
 
 # Thesis, Figure 3.13: LiRA on 1-NN, AUC and true positives at 5% false positives.
@@ -301,23 +290,16 @@ def _leakage() -> Redone:
     game = data.play("random", share=1.0, t_max=25, diagnostics=False)
     outside = da.disclosure_leakage(data.X, data.y, game)
     inside = da.disclosure_leakage(data.X, data.y, game, attacker="insider")
-    attacks = {
-        "records": outside.before,
-        "centres after 25 rounds": outside.after,
-        "the same, by an insider": inside.after,
-    }
-    cells = []
-    for name, attack in attacks.items():
-        auc, tpr = LEAKAGE.get(name, (None, None))
-        cells.append(Cell(name, "AUC", attack.auc, auc, judged=False))
-        cells.append(Cell(name, "found at 5% false positives", attack.tpr(0.05), tpr, judged=False))
+    places = {"records": outside.before, "centres after 25 rounds": outside.after}
+    cells: list[Cell] = []
+    for name, attack in (places | {"the same, by an insider": inside.after}).items():
+        ours = {"AUC": attack.auc, "found at 5% false positives": attack.tpr(0.05)}
+        cells += row(name, ours, LEAKAGE.get(name, (None, None)))
     low, high = outside.after.interval()[1], outside.before.interval()[0]
     holds = outside.after.auc < outside.before.auc and low < high
-    return Redone(
-        tuple(cells),
+    finding = (
         f"an outsider's AUC falls from {outside.before.auc:.3f} to {outside.after.auc:.3f} (intervals "
         f"{'apart' if low < high else 'overlap'}); who knows the centres has {inside.after.auc:.3f}: noise hides "
-        f"members from outsiders{' only' if inside.after.auc >= outside.before.auc - 0.02 else ''}",
-        holds,
-        outside.plot,
+        f"members from outsiders{' only' if inside.after.auc >= outside.before.auc - 0.02 else ''}"
     )
+    return Redone(cells, finding, holds, outside.plot)
