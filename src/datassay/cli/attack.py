@@ -5,20 +5,15 @@ from typing import Any
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_files, command, default, option, save
+from datassay.cli.command import Options, Outcome, check_files, command, default, option, save
 from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
-class Model(Options):
-    """The k-NN model under attack."""
+class Games(Options):
+    """The k-NN model under attack, and how the games are played."""
 
     k: int | None = option("Neighbours of the k-NN model under attack ({membership_attack.k}).", "--k", "-k")
     metric: Distance | None = option("Distance ({membership_attack.metric}).")
-
-
-class Games(Options):
-    """How the games are played."""
-
     games: int | None = option("Games to play; the model has half of the records in each ({membership_attack.games}).")
     targets: int | None = option("Records attacked in each game ({membership_attack.targets}, or all there are).")
     shadows: int | None = option("Models of the attacker's own, at most 63 ({membership_attack.shadows}).")
@@ -30,7 +25,6 @@ def attack(
     label: Label = None,
     method: AttackName = option("How membership is told.", "--method", "-m", default="t-waka"),
     *,
-    model: Model,
     play: Games,
     everyone: bool = option("Attack every record in every game: exposure is then its success rate."),
     reading: Reading,
@@ -40,7 +34,6 @@ def attack(
     quadrants: Path | None = option("Draw value against exposure, the quadrants named: .svg, .png or .pdf."),
     top: int = option("How many candidates for deletion to list.", default=10, min=0),
     run: Devices,
-    ending: Ending,
 ) -> Outcome:
     """Play membership games: who is exposed, how much, and is their record worth it?
 
@@ -59,12 +52,12 @@ def attack(
     if everyone and play.targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(data, label, reading.id, reading.arguments())
-    games = play.given() | ({"targets": None} if everyone else {})
-    k = default("membership_attack", "k") if model.k is None else model.k
-    near = da.Neighbours(table, **model.given("metric"), **run.given("device", "memory"))
+    games = play.given("games", "targets", "shadows") | ({"targets": None} if everyone else {})
+    k = default("membership_attack", "k") if play.k is None else play.k
+    near = da.Neighbours(table, **play.given("metric"), **run.given("device", "memory"))
     if run.device is None:  # values are kept no deeper than exposure looks
         near.keep(len(rank_chances(k, len(table), None)[0]), **run.given("memory"))
-    how: dict[str, Any] = {"k": k} | run.arguments(ending.progress)
+    how: dict[str, Any] = {"k": k} | run.arguments()
     with run.at_work():
         found = da.membership_attack(near, method=method, seed=seed, checkpoint=run.folder("attack"), **games, **how)
         values = da.knn_shapley(near, checkpoint=run.folder("values"), **how)

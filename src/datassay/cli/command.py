@@ -212,7 +212,8 @@ def command(name: str, app: typer.Typer | None = None) -> Callable[[Callable[...
                 options[at] = group(**{field: options.pop(field) for field in inspect.signature(group).parameters})
             outcome = function(**options)
             try:
-                conclude(name, outcome, options["ending"], conditions)
+                ending = next(group for group in options.values() if isinstance(group, Ending))
+                conclude(name, outcome, ending, conditions)
             finally:
                 if outcome.ended is not None:
                     raise outcome.ended

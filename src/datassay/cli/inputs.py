@@ -12,10 +12,9 @@ from typer import Argument, Option
 
 from datassay._choices import Bound, Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Options, given, option
+from datassay.cli.command import Ending, Options, given, option
 
 if TYPE_CHECKING:
-    from datassay._work import Progress
     from datassay.data import Table
 
 COMPLETED: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
@@ -199,8 +198,8 @@ class Stable(Options):
     bound: Bound | None = option("Of layered-shapley: coalitions as published, or fewer for the same promise.")
 
 
-class Threads(Options):
-    """How many threads do the work."""
+class Threads(Ending):
+    """How many threads do the work, and what is said of it."""
 
     jobs: int = option("Threads; -1 for all cores.", "--jobs", "-j", default=-1)
 
@@ -208,9 +207,9 @@ class Threads(Options):
         if self.jobs != -1 and self.jobs < 1:
             raise UsageError(f"--jobs must be at least 1, or -1 for all cores; got {self.jobs}")
 
-    def arguments(self, progress: "Progress") -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """How to run, as functions take it."""
-        return {"n_jobs": self.jobs, "progress": progress} | given(memory=getattr(self, "memory", None))
+        return {"n_jobs": self.jobs, "progress": self.progress} | given(memory=getattr(self, "memory", None))
 
 
 class Blocks(Threads):

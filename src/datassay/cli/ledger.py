@@ -154,13 +154,9 @@ def export(
     refuse_inputs([output], [ledger])
     book = _existing(ledger)
     text = json.dumps(book.to_dict(), indent=1, ensure_ascii=False)
-
-    def write(file: Path) -> None:
-        file.write_text(f"{text}\n", encoding="utf-8")
-
     notes = []
     if output is not None:
-        write_whole(output, write)
+        write_whole(output, lambda file: file.write_text(f"{text}\n", encoding="utf-8"))
     elif ending.as_json:  # two documents would be one too many
         notes.append("the ledger itself was not written: name a file for it with --output")
     else:

@@ -9,17 +9,7 @@ from typer import Argument
 
 from datassay._choices import Attacker, Distance, Measure, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import (
-    Ending,
-    Options,
-    Outcome,
-    check_files,
-    check_given,
-    command,
-    default,
-    option,
-    save,
-)
+from datassay.cli.command import Ending, Options, Outcome, check_files, check_given, command, default, option, save
 from datassay.cli.inputs import Blocks, Label, ReadingApart, complete_data, nothing_printed, number_list
 from datassay.cli.ledger import Budget
 
@@ -199,6 +189,7 @@ def play(
     label: Label = None,
     *,
     reading: TwoSides,
+    seed: int | None = option("Seed of a rehearsal, of --split and of --leakage (0)."),
     strategy: StrategyName | None = option(
         "How the consumer chooses ({disclosure_game.strategy}).", "--strategy", "-s"
     ),
@@ -212,13 +203,11 @@ def play(
     leakage: Attacker | None = option(
         "LiRA on a 1-NN of the records and on one of the centres, which an insider knows."
     ),
-    seed: int | None = option("Seed of a rehearsal, of --split and of --leakage (0)."),
     output: Path | None = option("Write the owner's view of the game: .parquet, .json or .csv.", "--output", "-o"),
     consumer: Path | None = option("Write what the consumer may see, centres included: .parquet, .json or .csv."),
     plot: Path | None = option("Draw the game: .svg, .png or .pdf."),
     what: Trajectory | None = option("For --plot: what to draw ({Disclosure.plot.what})."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Play the disclosure game: an owner gives out noisy copies of records, a consumer averages them.
 
@@ -258,7 +247,7 @@ def play(
     if for_real and buying.target is None:
         raise UsageError("a game for real needs --target: the one computed from the records would tell about them")
     records, ours = reading.tables(data, label, seed)
-    how = run.arguments(ending.progress)
+    how = run.arguments()
     book = Budget(ledger, budget_epsilon, None).open(1e-9, "replace-features")
     game: Disclosure = da.disclosure_game(
         records, X_val=ours, strategy=chosen, max_queries=max_queries, ledger=book, seed=None if for_real else seed,
@@ -330,17 +319,16 @@ def search(
     label: Label = None,
     *,
     reading: TwoSides,
+    seed: int = option("Seed of the games, and of --split.", default=0),
     tried: Tried,
     games: Games,
     buying: Consumer,
     resume: Path | None = option("File that keeps every game; a search cut short goes on from it."),
-    seed: int = option("Seed of the games, and of --split.", default=0),
     output: Path | None = option("Write every game: .parquet, .json or .csv.", "--output", "-o"),
     plot: Path | None = option("Draw a map: .svg, .png or .pdf."),
     what: Measure | None = option("For --plot: what to draw ({Equilibrium.plot.what})."),
     plot_epsilon: float | None = option("For --plot: which ε to draw, if there are several."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Rehearse the disclosure game at every ε and T_max of the owner and every exploration of the consumer.
 
@@ -366,9 +354,7 @@ def search(
     records, ours = reading.tables(data, label, seed)
     options = numbers | games.given() | buying.arguments()
     try:
-        found = da.search_equilibrium(
-            records, X_val=ours, resume=resume, seed=seed, **options, **run.arguments(ending.progress)
-        )
+        found = da.search_equilibrium(records, X_val=ours, resume=resume, seed=seed, **options, **run.arguments())
     except KeyboardInterrupt:
         if resume is None:
             raise

@@ -11,7 +11,6 @@ from typer import Argument
 from datassay._choices import Constants, Distance, NoiseKind, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import (
-    Ending,
     Options,
     Outcome,
     check_files,
@@ -97,17 +96,16 @@ def private_value(
     label: Label = None,
     *,
     reading: ReadingApart,
+    seed: int = option("Seed of --split. Noise has no seed.", default=0),
     promise: Promise,
     method: Method = option("How records are valued.", "--method", "-m", default="tknn-shapley"),
     details: Details,
     layered: Layered,
     budget: Budget,
-    seed: int = option("Seed of --split. Noise has no seed.", default=0),
     output: Path | None = option("The operator's file: .parquet, .json or .csv.", "--output", "-o"),
     owners: Path | None = option("New folder for one small JSON file an owner: their value and the guarantee."),
     plot: Path | None = option("Draw the distribution of values: .svg, .png or .pdf."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy.
 
@@ -136,15 +134,15 @@ operator.parquet
     ledger = budget.open(delta, relation)
     options = details.given() | layered.given()
     check_given(method, options, partial(parameter_of, f"private_{method.replace('-', '_')}"))
-    arguments = run.arguments(ending.progress) | {"ledger": ledger}
+    arguments = run.arguments() | {"ledger": ledger}
     if method == LAYERED:
         arguments["seed"] = seed
-        values = _layered(private, public, promise, options, arguments, ending.quiet)
+        values = _layered(private, public, promise, options, arguments, run.quiet)
     else:
         values = _by_neighbours(method, private, public, promise.given() | options, arguments)
     save(values, output, plot)
     if owners is not None:
-        values.save_owners(owners, progress=ending.progress)
+        values.save_owners(owners, progress=run.progress)
     facts, said = values.facts(), [f"Public: {len(public):,} validation records of {public.name}.", values.summary()]
     if ledger is not None:
         facts |= ledger.facts()

@@ -5,7 +5,7 @@ from typing import Any
 
 from datassay._choices import TextColumns, Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_files, command, default, draw, option, save
+from datassay.cli.command import Options, Outcome, check_files, command, default, draw, option, save
 from datassay.cli.inputs import Columns, Data, Label, Threads, column_list, load_table
 
 
@@ -64,7 +64,6 @@ def release(
     plot: Path | None = option("Draw utility against safety: .svg, .png, .pdf."),
     plot_risks: Path | None = option("Draw the risk of people as boxes: .svg, .png, .pdf."),
     run: Threads,
-    ending: Ending,
 ) -> Outcome:
     """Strategies side by side: the risk that each leaves, how like the original it is, what can be learned from it.
 
@@ -86,7 +85,7 @@ def release(
     table = load_table(data, label, reading.id, reading.arguments() | {"text": text})
     compared = default("compare_releases", "strategies") if strategies is None else column_list(strategies)
     ways = {name: groups.strategy(name) for name in compared}
-    how: dict[str, Any] = search.given() | run.arguments(ending.progress)
+    how: dict[str, Any] = search.given() | run.arguments()
     found = da.compare_releases(table, strategies=ways, individuals=individuals, seed=seed, **how)
     made = None
     if write is not None:

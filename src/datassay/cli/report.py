@@ -2,13 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from datassay._errors import InputError
-from datassay.cli.command import Ending, Options, Outcome, command, option, refuse_inputs
+from datassay.cli.command import Options, Outcome, command, option, refuse_inputs
 from datassay.cli.inputs import Blocks, Columns, Data, Label, column_list, nothing_printed
-
-PAGE: Final = Path("report.html")
 
 
 class Questions(Options):
@@ -42,14 +40,13 @@ def report(
     data: Data,
     label: Label = None,
     output: Path = option(
-        "Write the page here: .html; a .json with all of it goes beside it.", "--output", "-o", default=PAGE
+        "Write the page here: .html; a .json with all of it beside it.", "--output", "-o", default=Path("report.html")
     ),
     *,
     asked: Questions,
     reading: Columns,
     seed: int = option("Seed of all draws (private noise has none).", default=0, min=0),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Write one page that says what the data is worth, what it leaks, who can be found, what to release and to tell.
 
@@ -73,7 +70,7 @@ def report(
     with nothing_printed():
         made = da.report(
             data, label, id=reading.id, seed=seed, **reading.arguments(), **asked.arguments(),
-            **run.arguments(None if ending.quiet else Pace(run.jobs, bar=sys.stderr.isatty())),
+            **run.arguments() | {"progress": None if run.quiet else Pace(run.jobs, bar=sys.stderr.isatty())},
         )  # fmt: skip
     if all(section.left_out for section in made.sections):
         why = dict.fromkeys(section.left_out.rstrip(".") for section in made.sections)

@@ -7,7 +7,7 @@ from typer import Argument
 
 from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_files, command, given, option, save
+from datassay.cli.command import Options, Outcome, check_files, command, given, option, save
 from datassay.cli.inputs import Categorical, Cluster, column_list, complete_file
 
 
@@ -16,6 +16,7 @@ class Search(Options):
 
     people: int | None = option("Attack this many people, drawn at random.", min=1)
     permutations: int | None = option("Random orders of the attributes ({reidentification_risk.permutations}).")
+    seed: int = option("Seed of the orders and of the people drawn.", default=0)
     neighbours: int | None = option("Neighbours that say what is near (2%).")
 
 
@@ -38,14 +39,12 @@ def risk(
     search: Search,
     shapley: bool = option("Also tell which attributes give people away."),
     categorical: Categorical = "",
-    seed: int = option("Seed of the orders and of the people drawn.", default=0),
     output: Path | None = option("Write each person's risk: .parquet, .csv, .json.", "--output", "-o"),
     shapley_output: Path | None = option("Write each person's values by attribute: .parquet, .csv, .json."),
     plot: Path | None = option("Draw the distribution of risk: .svg, .png, .pdf."),
     plot_shapley: Path | None = option("Draw which attributes give people away."),
     top: int = option("How many people to list.", default=5, min=0),
     run: Cluster,
-    ending: Ending,
 ) -> Outcome:
     """How likely it is that people are found in a release: linkability, information gain, risk; beside guessing.
 
@@ -68,7 +67,7 @@ def risk(
     there = da.read_table(released, id=None if synthetic else id, like=here, text="categorical")
     outside = None if control is None else da.read_table(control, like=here, text="categorical")
     common: dict[str, Any] = {"columns": column_list(columns) or None, "synthetic": synthetic}
-    how = common | search.given() | {"seed": seed} | run.arguments(ending.progress)
+    how = common | search.given() | run.arguments()
     attackers = given(scenarios=_named(known) if known else scenarios)
     values = None
     with run.at_work():

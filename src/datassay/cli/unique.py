@@ -6,13 +6,14 @@ from typing import Any
 
 from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_files, command, given, option, save
+from datassay.cli.command import Options, Outcome, check_files, command, given, option, save
 from datassay.cli.inputs import Categorical, Data, Id, Threads, column_list, to_bytes
 
 
 class Sampling(Options):
     """How many orders of the attributes are drawn, where not all are visited."""
 
+    seed: int = option("Sampling: seed of the orders.", default=0)
     permutations: int | None = option("Sampling: how many orders.")
     tolerance: float | None = option("Sampling: until means are known to ± this many bits.")
     seconds: float | None = option("Sampling: until this time is over.")
@@ -49,7 +50,6 @@ def unique(
     sampled: bool = option("Estimate from random orders of the attributes (always beyond 20)."),
     *,
     sampling: Sampling,
-    seed: int = option("Sampling: seed of the orders.", default=0),
     output: Path | None = option("Write the bits of each person: .parquet, .csv, .json.", "--output", "-o"),
     tables: Path | None = option(
         "Write all tables into a new folder, as CSV: means, sets, groups, changes, pairs, by_….csv."
@@ -60,7 +60,6 @@ def unique(
     plot_changes: Path | None = option("Draw the effect of coarsening, dropping, a key."),
     top: int = option("How many people to list.", default=5, min=0),
     run: Counting,
-    ending: Ending,
 ) -> Outcome:
     """Which attributes identify people: bits for each person, attribute and group, and what coarsening would change.
 
@@ -93,10 +92,10 @@ def unique(
         reading: dict[str, Any] = {}
     else:
         table, reading = path, {"id": id, "categorical": column_list(categorical), "carry": list(grouping)}
-    how = reading | given(missing=missing) | sampling.given() | run.arguments(ending.progress)
+    how = reading | given(missing=missing) | sampling.given() | run.arguments()
     method: Calculation | None = "sampled" if sampled else None
     found = da.uniqueness_shapley(
-        table, column_list(columns) or None, coarsen=changed, weights=weights, method=method, seed=seed, **how
+        table, column_list(columns) or None, coarsen=changed, weights=weights, method=method, **how
     )
     grouped = {name: found.by(name, steps) for name, steps in grouping.items()}
     changes = found.changes(column_list(drop), key) if changed or drop or key else None

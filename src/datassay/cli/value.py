@@ -9,7 +9,6 @@ import typer
 from datassay._choices import Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import (
-    Ending,
     Options,
     Outcome,
     check_files,
@@ -32,21 +31,9 @@ if TYPE_CHECKING:
     from datassay.results import Values
     from datassay.value import Design, Tuning
 
-Method = Literal[
-    "knn-shapley",
-    "knn-banzhaf",
-    "knn-loo",
-    "tknn-shapley",
-    "self-shapley",
-    "waka",
-    "self-waka",
-    "data-shapley",
-    "data-banzhaf",
-    "beta-shapley",
-    "leave-one-out",
-    "data-oob",
-    "layered-shapley",
-]
+ByNeighbours = Literal["knn-shapley", "knn-banzhaf", "knn-loo", "tknn-shapley", "self-shapley", "waka", "self-waka"]
+ByModel = Literal["data-shapley", "data-banzhaf", "beta-shapley", "leave-one-out", "data-oob", "layered-shapley"]
+Method = Literal[ByNeighbours, ByModel]
 
 
 class Nearest(Options):
@@ -62,12 +49,6 @@ class Nearest(Options):
     utility: KnnUtility | None = option("Utility for knn-shapley, knn-loo and self-shapley ({knn_shapley.utility}).")
     balance: float | None = option("Weigh validation classes: others count this many times the smallest.")
     tolerance: float | None = option("Allow values to be off by as much, for speed; exact without.")
-
-    def __post_init__(self) -> None:
-        from datassay import _checks
-
-        if self.balance is not None:
-            _checks.number("--balance", self.balance, above=0)
 
 
 class Fits(Stable):
@@ -119,7 +100,6 @@ def value(
         "Read DATA, a Parquet file, in blocks: it need not fit into memory. A folder or pattern always is."
     ),
     run: Devices,
-    ending: Ending,
 ) -> Outcome:
     """Tell what every record is worth: read a table, value its records, write and summarise the values.
 
@@ -144,13 +124,17 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
 
       datassay value "people/*.parquet" --validation val.parquet --label y --method tknn-shapley --tau -0.5
     """
+    from datassay import _checks
+
+    if near.balance is not None:
+        _checks.number("--balance", near.balance, above=0)
     convergence, design = fits.convergence, fits.design
     check_files([data, validation], [output], [plot, convergence], [design, fits.cache])
     if validation is not None and split is not None:
         raise UsageError("--validation and --split cannot go together: one of them holds the validation records")
     asked = Request(
         method, data, label, validation, split, seed, truth, reading,
-        near.given() | fits.given() | run.given("checkpoint", "device"), run.arguments(ending.progress), ending.quiet,
+        near.given() | fits.given() | run.given("checkpoint", "device"), run.arguments(), run.quiet,
     )  # fmt: skip
     check_given(method, asked.options, asked.takes)
     if truth is not None and fits.group_by is not None:

@@ -1,30 +1,17 @@
 """Who can be found: how many people are unique, which attributes identify them, and what to make coarser."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import datassay as da
 from datassay._errors import InputError
 from datassay.data import Table
-from datassay.identity import (
-    MOST_EXACT,
-    AttributeMeans,
-    CoarseningPlan,
-    Crowd,
-    RiskShapley,
-    count_crowds,
-    exact_seconds,
-    mean_bits,
-    measured_bins,
-    order_seconds,
-    reidentification_risk,
-    reidentification_shapley,
-    suggest_coarsening,
-    uniqueness_shapley,
-)
+from datassay.identity import MOST_EXACT, Crowd, count_crowds, exact_seconds, mean_bits, measured_bins, order_seconds
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import MOST_ATTRIBUTES, Job, count, in_commas, named, percent
@@ -54,7 +41,7 @@ def found(job: Job) -> Section:
     bits = _bits(job, names, bins, crowds.alike(bins), crowds.varying(bins))
     job.records["bits"] = bits.totals
     job.records["alike"] = bits.alike
-    plan = suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
+    plan = da.suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
     means, unique, below = bits.means, float((bits.alike <= 1).mean()), float((bits.alike < 5).mean())
     top, most = str(means.ids[means.values.argmax()]), float(means.values.max())
     tops = _foremost([str(name) for name in means.ids], means.values, bits.half)
@@ -84,7 +71,7 @@ def found(job: Job) -> Section:
         *((bits.estimated,) if bits.estimated else ()),
         _bits_figure(bits, tops, most),
         _attribute_table(bits, {name: one.unique for name, one in crowds.without(bins).items()}),
-        *_coarsening(plan),
+        *([_coarsening(plan)] if len(plan) > 1 else []),
         *_risk(job, table, facts),
     ]
     steps = _listed([f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]])
@@ -128,7 +115,7 @@ def found(job: Job) -> Section:
 class _Bits:
     """What attributes tell: each of them on average, and all of them of every person."""
 
-    means: AttributeMeans
+    means: da.AttributeMeans
     total: float
     totals: NDArray[np.float64]
     alike: NDArray[np.float64]  # how many have the same attributes
@@ -149,7 +136,7 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     fewest = 16 * varying  # orders
     seconds = exact_seconds(crowd.distinct, varying) if exact else fewest * order_seconds(crowd.distinct, crowd.people)
     if seconds <= LONGEST:
-        all_ = uniqueness_shapley(job.table, names, tolerance=None if len(names) <= 20 else 0.05, **how)
+        all_ = da.uniqueness_shapley(job.table, names, tolerance=None if len(names) <= 20 else 0.05, **how)
         means = all_.mean()
         over = "all orders of learning the attributes"
         if all_.mean_half is not None and all_.parameters.get("permutations") is not None:
@@ -197,7 +184,7 @@ def _command(job: Job, names: list[str], bins: dict[str, float]) -> str:
     return said + ("" if job.table.id is None else f" --id {shlex.quote(job.table.id)}")
 
 
-def _advised(plan: CoarseningPlan) -> str:
+def _advised(plan: da.CoarseningPlan) -> str:
     target = float(str(plan.parameters["target"]))
     below, after = percent(float(plan.below[-1])), percent(float(plan.values[-1]))
     if len(plan) == 1 and plan.values[0] <= target:
@@ -227,22 +214,18 @@ def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def _direct(table: Table) -> list[Block]:
+def _direct(table: Table) -> Iterator[Paragraph]:
     """Text that was set aside: it identifies people, the more the more it differs."""
-    found: list[Block] = []
     for name in table.carried:
         column = table.columns[name]
         different = len(np.unique(column.data))
         if column.kind == "categorical" and different > max(20, len(table) // 10):
-            found.append(
-                paragraph(
-                    f"{name} holds text with ⟦{different:,}⟧ different values in {len(table):,} records. It was "
-                    "set aside here and is in no number of this page; whoever knows it finds people by it, and it "
-                    "belongs in no release.",
-                    BITS,
-                )
+            yield paragraph(
+                f"{name} holds text with ⟦{different:,}⟧ different values in {len(table):,} records. It was set aside "
+                "here and is in no number of this page; whoever knows it finds people by it, and it belongs in no "
+                "release.",
+                BITS,
             )
-    return found
 
 
 def _foremost(names: list[str], means: NDArray[np.float64], half: NDArray[np.float64] | None) -> list[str]:
@@ -313,25 +296,18 @@ def _attribute_table(bits: _Bits, without: dict[str, float]) -> Grid:
     )
 
 
-def _coarsening(plan: CoarseningPlan) -> list[Block]:
-    if len(plan) == 1:
-        return []
-    rows = tuple(
-        (str(step), str(name), percent(unique), percent(below))
-        for step, (name, unique, below) in enumerate(zip(plan.ids, plan.values, plan.below, strict=True))
+def _coarsening(plan: da.CoarseningPlan) -> Grid:
+    steps = zip(plan.ids, plan.values, plan.below, strict=True)
+    return Grid(
+        f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
+        ("step", "change", "unique people", f"in groups under {plan.size}"),
+        tuple((str(at), str(name), percent(unique), percent(below)) for at, (name, unique, below) in enumerate(steps)),
+        ("number", "text", "number", "number"),
+        COARSER,
+        "Each step is the change, of those tried (wider steps of numbers, fewer digits of codes, rare values put "
+        "together), that leaves the fewest people unique, given the steps before it; an attribute is left out only "
+        "where none of these helps. For changes of your own: datassay unique --coarsen.",
     )
-    return [
-        Grid(
-            f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
-            ("step", "change", "unique people", f"in groups under {plan.size}"),
-            rows,
-            ("number", "text", "number", "number"),
-            COARSER,
-            "Each step is the change, of those tried (wider steps of numbers, fewer digits of codes, rare values put "
-            "together), that leaves the fewest people unique, given the steps before it; an attribute is left out only "
-            "where none of these helps. For changes of your own: datassay unique --coarsen.",
-        )
-    ]
 
 
 def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
@@ -342,20 +318,20 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     if attributes < 2 or len(sample) < 20:
         return []
     searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)
-    risk = reidentification_risk(
+    risk = da.reidentification_risk(
         sample, sample, people=None if searched >= len(sample) else searched,
         progress=job.stages.part("risk", 0.7), **how,
     )  # fmt: skip
     if searched >= len(sample):
         job.record("risk", risk.values)
     drawn = job.people(3 if job.quick else 8, 20, 300, attributes)
-    given_away = reidentification_shapley(
+    given_away = da.reidentification_shapley(
         sample, sample, people=drawn if drawn < len(sample) else None, progress=job.stages.part("risk", 0.3), **how,
     )  # fmt: skip
     first = risk.highest(10)
     everybody = "the table" if not job.sampled else f"a sample of {len(sample):,} records of the table"
     of_whom = "" if len(risk) == len(table) else f" of {len(risk):,} searched for"
-    what = reidentification_shapley(sample, sample, people=risk.ids[first], **how)
+    what = da.reidentification_shapley(sample, sample, people=risk.ids[first], **how)
     facts |= {"mean_risk": risk.mean(), "highest_risk": float(risk.values.max()), "risk_searched": len(risk)}
     rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
     blocks: list[Block] = [
@@ -385,7 +361,7 @@ def _stands_out(what: dict[str, float]) -> str:
     return named(sorted(what, key=lambda name: -what[name])[:2])
 
 
-def _given_away_figure(what: RiskShapley) -> Figure:
+def _given_away_figure(what: da.RiskShapley) -> Figure:
     means = what.mean()
     tops = _foremost(list(what.columns), what.values.mean(axis=0), what.mean_half())
     names = list(means)[:SHOWN][::-1]

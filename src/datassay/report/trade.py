@@ -22,23 +22,20 @@ def trade(job: Job) -> Section:
     n = len(values)
     least, most = (percent(float(end)) for end in (np.min(found.inclusiveness), np.max(found.inclusiveness)))
     by_revenue, at_most = (percent(float(found.inclusiveness[at])) for at in (best, fair))
+    sure = int(found.proven.sum())
+    proven = f"all {len(found)} prices."
+    if sure < len(found):
+        proven = f"{sure} of {len(found)} prices; elsewhere it is the best found."
     facts: Facts = {
         "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
         "owners_paid_at_most": float(found.inclusiveness[fair]),
         "gini_at_highest_revenue": float(found.gini[best]),
     }
-    rows = tuple(
-        (
-            title,
-            f"{found.theta[at]:g}",
-            f"{found.gamma[at]:.3g}",
-            f"{found.cost[at]:.3g}",
-            f"{int(found.bought[at]):,}",
-            percent(float(found.inclusiveness[at])),
-            f"{found.gini[at]:.2f}",
-        )
-        for title, at in (("highest revenue", best), ("most owners paid", fair))
-    )
+    rows = []
+    for title, at in (("highest revenue", best), ("most owners paid", fair)):
+        prices = (f"{found.theta[at]:g}", f"{found.gamma[at]:.3g}", f"{found.cost[at]:.3g}")
+        paid = (f"{int(found.bought[at]):,}", percent(float(found.inclusiveness[at])), f"{found.gini[at]:.2f}")
+        rows.append((title, *prices, *paid))
     return Section(
         finding=sentence(
             f"A consumer who wants {SHARE:.0%} of the value pays ⟦{by_revenue}⟧ of the owners at the prices that earn "
@@ -75,10 +72,10 @@ def trade(job: Job) -> Section:
             Grid(
                 "Two choices of the owner",
                 ("prices", "θ", "γ", "revenue", "records sold", "owners paid", "Gini of payments"),
-                rows,
+                tuple(rows),
                 ("text", "number", "number", "number", "number", "number", "number"),
                 METHOD,
-                _proof(int(found.proven.sum()), len(found)),
+                f"Nothing cheaper would do, and that is proven, at {proven}",
             ),
         ),
         unseen=(
@@ -87,11 +84,3 @@ def trade(job: Job) -> Section:
         ),
         facts=facts,
     )
-
-
-def _proof(proven: int, tried: int) -> str:
-    """How sure it is that the consumer cannot buy the same for less."""
-    sure = "Nothing cheaper would do, and that is proven, at"
-    if proven == tried:
-        return f"{sure} all {tried} prices."
-    return f"{sure} {proven} of {tried} prices; elsewhere it is the best found."

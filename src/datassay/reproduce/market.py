@@ -5,6 +5,7 @@ reviews with 384. Its numbers stand beside ours where it prints any, to look at 
 """
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -77,6 +78,23 @@ def _reviews() -> _Reviews:
     return _Reviews(*parts, k, scores[k], da.knn_shapley(*parts[:4], k).values)
 
 
+def _curves(
+    x: Floats | Ints, lines: Mapping[str, Floats], colours: Sequence[str | None], target: float | None = None, **of: str
+) -> "Callable[[Axes], Axes]":
+    """What draws these lines over x, with a dashed one at the target; axes are called ``of``."""
+
+    def draw(axes: "Axes") -> "Axes":
+        for (name, y), colour in zip(lines.items(), colours, strict=True):
+            axes.plot(x, y, color=colour, label=name)
+        if target is not None:
+            axes.axhline(target, color="black", linewidth=0.8, linestyle="dashed", label="target")
+        axes.set(**of)
+        axes.legend(frameon=False)
+        return axes
+
+    return draw
+
+
 @reproduction(
     "disclosure-acquisition",
     "Test accuracy as reviews are acquired, by k-NN Shapley values and at random (thesis, Figure 3.2)",
@@ -99,13 +117,8 @@ def _acquisition() -> Redone:
     gain = float((by_value - at_random)[:-1].mean())
     holds = gain > 0 and ahead > 0.75 * (len(shares) - 1)
 
-    def draw(axes: "Axes") -> "Axes":
-        axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
-        axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
-        axes.set(xlabel="share of reviews acquired", ylabel="test accuracy")
-        axes.legend(frameon=False)
-        return axes
-
+    lines = {"by k-NN Shapley value": by_value, "at random (mean of 10 orders)": at_random}
+    draw = _curves(shares, lines, (BLUE, "black"), xlabel="share of reviews acquired", ylabel="test accuracy")
     finding = (
         f"k = {data.k}; acquisition by value is ahead at {ahead} of {len(shares) - 1} shares, by {gain:.3f} on average:"
         f" it {'beats' if holds else 'does not beat'} random"
@@ -136,14 +149,9 @@ def _noise() -> Redone:
     steps = [1, 5, 10, 25, 50, 100]
     holds = bool((np.diff(error[steps]) < 0).all() and (np.diff(agree[steps]) > 0).all())
 
-    def draw(axes: "Axes") -> "Axes":
-        rounds = np.arange(1, ROUNDS + 1)
-        axes.plot(rounds, agree[1:], color=BLUE, label="rank correlation with true values")
-        axes.plot(rounds, error[1:] / error[1], color=PURPLE, label=f"mean distance of centres, of {error[1]:.3g}")
-        axes.set_xlabel("rounds")
-        axes.legend(frameon=False)
-        return axes
-
+    distance = f"mean distance of centres, of {error[1]:.3g}"
+    lines = {"rank correlation with true values": agree[1:], distance: error[1:] / error[1]}
+    draw = _curves(np.arange(1, ROUNDS + 1), lines, (BLUE, PURPLE), xlabel="rounds")
     finding = (
         f"the error falls from {error[1]:.3g} to {error[-1]:.3g} (like 1/√rounds: {error[1] / 10:.3g}) and the "
         f"correlation rises from {agree[1]:.3f} to {agree[-1]:.3f}: the finding {'holds' if holds else 'fails'}; "
@@ -161,12 +169,6 @@ class _Oracle:
 
     def __call__(self, view: ConsumerView) -> Move:
         return Move(self.chosen[view.remaining[self.chosen] > 0], self.chosen)
-
-
-def _first(game: da.Disclosure, target: float) -> float:
-    """The round in which the target is first reached; infinite if it never is."""
-    reached = np.flatnonzero(game.trajectory["utility"] >= target)
-    return float(reached[0]) if len(reached) else float("inf")
 
 
 @reproduction(
@@ -193,7 +195,8 @@ def _strategies() -> Redone:
             report(SHUFFLES + 3)
             for name, played in games.items():
                 curves = np.array([game.trajectory["utility"] for game in played])
-                reached[name, share] = float(np.median([_first(game, data.target) for game in played]))
+                there = curves >= data.target
+                reached[name, share] = float(np.median(np.where(there.any(axis=1), there.argmax(axis=1), np.inf)))
                 best[name, share] = float(curves.mean(axis=0).max())
                 published = 25.0 if (name, share) == ("noisy Shapley", 0.6) else None
                 rounds = reached[name, share]
@@ -203,21 +206,15 @@ def _strategies() -> Redone:
                 if np.isfinite(rounds):
                     cells.append(Cell(f"{share:.0%}, {name}", "rounds to target", rounds, published, judged=False))
                 if share == 0.6:
-                    shown[name] = curves.mean(axis=0)
+                    shown[name] = curves.mean(axis=0)[1:]
     whole = data.accuracy(np.arange(len(data.y)))
     small = [share for share in SHARES if share <= 0.6]
     works = all(np.isfinite(reached["noisy Shapley", share]) for share in SHARES[:-1])
     fails = all(not np.isfinite(reached["random", share]) for share in small)
     commits = [share for share in SHARES[:-1] if reached["commit after 10", share] < reached["noisy Shapley", share]]
 
-    def draw(axes: "Axes") -> "Axes":
-        for name, curve in shown.items():
-            axes.plot(np.arange(1, ROUNDS + 1), curve[1:], label=name)
-        axes.axhline(data.target, color="black", linewidth=0.8, linestyle="dashed", label="target")
-        axes.set(xlabel="rounds", ylabel="validation accuracy, 60% of the reviews")
-        axes.legend(frameon=False)
-        return axes
-
+    y = "validation accuracy, 60% of the reviews"
+    draw = _curves(np.arange(1, ROUNDS + 1), shown, (None,) * 4, data.target, xlabel="rounds", ylabel=y)
     finding = (
         f"target {data.target:.3f} (k = {data.k}); noisy Shapley {'reaches' if works else 'does not reach'} it at "
         f"every share up to 80%, after {reached['noisy Shapley', 0.6]:.0f} rounds at 60%; a random subset "

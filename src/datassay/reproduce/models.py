@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -104,6 +105,17 @@ def _shown(splits: range) -> Iterator[int]:
             report(1)
 
 
+@contextmanager
+def _quietly() -> Iterator[None]:
+    from threadpoolctl import threadpool_limits
+
+    # One thread for BLAS: handing it models of a hundred records costs more than it saves.
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        warnings.simplefilter("ignore", da.LowUtilityWarning)
+        yield
+
+
+@_quietly()
 def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone:
     """Figure 1 of the paper for one data set: removal by four orders, and how much of the ranking noise leaves."""
     from scipy.stats import spearmanr
@@ -145,8 +157,8 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     parts = (("best first", "highest", len(STEPS)), ("worst first", "lowest", 5), ("worst first", "lowest", len(STEPS)))
     for name, first, steps in parts:
         for way in ("random", "Monte Carlo", "layered", "layered, stable", "private, ε = 1"):
-            row = f"accuracy, {name}, mean to {STEPS[steps - 1]:.0%}"
-            cells.append(Cell(row, way, float(removal.mean(way, first)[:steps].mean())))
+            where = f"accuracy, {name}, mean to {STEPS[steps - 1]:.0%}"
+            cells.append(Cell(where, way, float(removal.mean(way, first)[:steps].mean())))
     correlations = {kind: float(np.mean(found)) for kind, found in rank.items() if None not in found}
     cells.append(Cell("Spearman, private", "certified noise", correlations["certified"], published, judged=False))
     cells.append(Cell("Spearman, private", "noise as published, not certified", correlations["paper"]))
@@ -172,7 +184,7 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     return Redone(cells, finding, holds, removal.draw)
 
 
-def _table_splits(table: da.Table, classes: tuple[object, object] | None = None) -> Any:
+def _table_splits(table: da.Table) -> Any:
     """100 records to value, 300 public ones, the rest (at most 2,000) to test; encoded by the public ones alone."""
 
     def draw_split(seed: int) -> Any:
@@ -186,22 +198,12 @@ def _table_splits(table: da.Table, classes: tuple[object, object] | None = None)
     return draw_split
 
 
-def _quietly(redo: Any) -> Redone:
-    from threadpoolctl import threadpool_limits
-
-    # One thread for BLAS: handing it models of a hundred records costs more than it saves.
-    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore", da.LowUtilityWarning)
-        result: Redone = redo()
-    return result
-
-
 @reproduction(
     "layered-adult", "Removal by Layered Shapley values, with and without privacy, on Adult (Watson et al., Figure 1)"
 )
 def _layered_adult() -> Redone:
     adult = da.load_dataset("adult", label="income", ignore=["split", "fnlwgt", "education"])
-    return _quietly(lambda: _redo_layered("Adult", _table_splits(adult), 0.61))
+    return _redo_layered("Adult", _table_splits(adult), 0.61)
 
 
 @reproduction(
@@ -210,7 +212,7 @@ def _layered_adult() -> Redone:
 )
 def _layered_breast_cancer() -> Redone:
     table = da.load_dataset("breast_cancer")
-    return _quietly(lambda: _redo_layered("Breast cancer (published for diabetes)", _table_splits(table), 0.89))
+    return _redo_layered("Breast cancer (published for diabetes)", _table_splits(table), 0.89)
 
 
 @reproduction("layered-gaussian", "The same on the 50-dimensional Gaussian of the paper (Watson et al., Figure 1)")
@@ -225,7 +227,7 @@ def _layered_gaussian() -> Redone:
         cuts = [0, RECORDS, RECORDS + 300, len(X)]
         return [(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
 
-    return _quietly(lambda: _redo_layered("50-dimensional Gaussian", draw_split, None))
+    return _redo_layered("50-dimensional Gaussian", draw_split, None)
 
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
