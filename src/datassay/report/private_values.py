@@ -5,7 +5,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 import datassay as da
 from datassay._checks import counted
@@ -13,7 +12,7 @@ from datassay._errors import InputError
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job
-from datassay.results import BLUE, ORANGE, SILVER
+from datassay.results import BLUE, ORANGE, SILVER, rank_correlation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +62,7 @@ def private_values(job: Job) -> Section:
                 near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
             )
             released[epsilon] = values
-            agreed.append(_agreement(values.values, openly.values))
+            agreed.append(rank_correlation(values.values, openly.values))
             if truth is not None:
                 detected.append(da.detect_errors(values.values, truth).auroc)
         agree[epsilon] = (float(np.median(agreed)), min(agreed), max(agreed))
@@ -76,7 +75,7 @@ def private_values(job: Job) -> Section:
     ranked = ""
     labels, codes, sizes = np.unique(private.labels.astype(str), return_inverse=True, return_counts=True)
     by_label = all(float(np.ptp(openly.values[codes == label])) <= 1e-12 for label in range(len(labels)))
-    label_alone = _agreement((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
+    label_alone = rank_correlation((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
     facts: Facts = {
         "epsilon": job.epsilon,
         "delta": job.delta,
@@ -85,7 +84,7 @@ def private_values(job: Job) -> Section:
     }
     if job.values is not None:
         at_id = {one: at for at, one in enumerate(job.values.ids.tolist())}
-        first = _agreement(job.values.values[[at_id[one] for one in private.ids.tolist()]], openly.values)
+        first = rank_correlation(job.values.values[[at_id[one] for one in private.ids.tolist()]], openly.values)
         facts["open_rank_correlation"] = first
         ranked = (
             " With the k-NN Shapley values, by which this page ranks records, they agree to a rank correlation of "
@@ -159,13 +158,6 @@ def private_values(job: Job) -> Section:
         ),
         facts=facts,
     )  # fmt: skip
-
-
-def _agreement(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Rank correlation; 0 where one of them says nothing."""
-    from scipy.stats import spearmanr
-
-    return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
 
 
 def _advice(job: Job, here: float, enough: list[float], by_label: bool = False) -> str:
