@@ -23,6 +23,7 @@ from datassay.evaluate.figures import draw_curve
 from datassay.neighbors import (
     EUCLIDEAN,
     FullRanking,
+    Given,
     NeighbourGraph,
     Neighbours,
     Ranked,
@@ -171,7 +172,7 @@ def removal_curve(
     ['accuracy', 'class_ratio', 'macro_f1', 'mcc']
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
-    near = _opened(X, y, X_test, y_test, metric)
+    near = _opened(Given(X, y, X_test, y_test, metric, held_out="test"))
     return _curve("removal", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
@@ -213,7 +214,7 @@ def addition_curve(
     [0.05, 1.0]
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
-    near = _opened(X, y, X_test, y_test, metric)
+    near = _opened(Given(X, y, X_test, y_test, metric, held_out="test"))
     return _curve("addition", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
@@ -234,10 +235,10 @@ class _Asked:
         _checks.choice("first", self.first, ("lowest", "highest"))
 
 
-def _opened(X: object, y: object, X_test: object, y_test: object, metric: str) -> Neighbours:
-    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
+def _opened(given: Given) -> Neighbours:
+    if not given.has_validation:
         raise UsageError("X_test must be given: a test set that played no part in the values")
-    return neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
+    return neighbours_of(given)
 
 
 def _curve(

@@ -18,7 +18,7 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, neighbours_of
+from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, Neighbours, Ranked, neighbours_of
 from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
 
@@ -127,7 +127,7 @@ def likely_errors(
     """
     k = _checks.integer("k", k, at_least=1)
     schedule = Schedule.of(run)
-    near = neighbours_of(X, y, metric=metric, ids=ids, run=schedule, among=True)
+    near = neighbours_of(Given(X, y, metric=metric, ids=ids, among=True), schedule)
     inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:

@@ -10,11 +10,11 @@ from .device import whole as whole
 from .opened import COSINE as COSINE
 from .opened import EUCLIDEAN as EUCLIDEAN
 from .opened import IN_MEMORY as IN_MEMORY
+from .opened import Given as Given
 from .opened import Ids as Ids
 from .opened import Labels as Labels
 from .opened import Neighbours as Neighbours
 from .opened import Points as Points
-from .opened import metric_of as metric_of
 from .opened import neighbours_of as neighbours_of
 from .passes import accumulate as accumulate
 from .passes import collect as collect

@@ -13,11 +13,12 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Run, Schedule
 from datassay._tensors import without_tensors
 from datassay._work import workers
-from datassay.data import FittedOn, Inputs, as_labels
+from datassay.data import Inputs, as_labels
 from datassay.neighbors import (
     IN_MEMORY,
     AnySpace,
     DeviceSpace,
+    Given,
     NeighbourGraph,
     Neighbours,
     RecordSpace,
@@ -203,28 +204,19 @@ def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[st
 
 
 def make_game(
-    X: object,
-    y: object,
-    X_val: object,
-    y_val: object,
-    *,
-    metric: str,
+    given: Given,
     weights: Weights = None,
     n_classes: int | None = None,
-    ids: object = None,
-    fitted_on: FittedOn = "training",
-    among: bool = False,
+    *,
     in_memory: bool = False,
     **run: Unpack[Run],
 ) -> Game:
-    """Check everything that does not depend on the method, and find the neighbours, unless X is those already.
+    """Check everything that does not depend on the method, and find the neighbours, unless they were given.
 
     ``in_memory``: the method wants its data in memory, wherever they come from.
     """
-    schedule, device = Schedule.of(run), IN_MEMORY if in_memory else run.get("device")
-    near = neighbours_of(
-        X, y, X_val, y_val, metric=metric, ids=ids, device=device, fitted_on=fitted_on, run=schedule, among=among
-    )
+    schedule = Schedule.of(run)
+    near = neighbours_of(given, schedule, IN_MEMORY if in_memory else run.get("device"))
     inputs, space = near.inputs, near.space
     if isinstance(space, RecordSpace) and workers(schedule.n_jobs).kind != "threads":
         # Chosen for all that is done meanwhile: it is no error that this is not.

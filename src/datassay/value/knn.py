@@ -23,7 +23,7 @@ from datassay._choices import KnnUtility, Metric
 from datassay._errors import UsageError
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, FullRanking, NearestRanking, NeighbourGraph, Neighbours, Ranked
+from datassay.neighbors import EUCLIDEAN, FullRanking, Given, NearestRanking, NeighbourGraph, Neighbours, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 
@@ -138,7 +138,7 @@ def knn_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if game.streamed and tolerance is None:
         raise UsageError(NEEDS_ALL)
     n = game.n_players
@@ -192,7 +192,7 @@ def knn_loo(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     n = game.n_players
     if n > k:
         codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
@@ -263,7 +263,7 @@ def knn_banzhaf(
     [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, **run)
     n = game.n_players
     chances = banzhaf_chances(k, n)
     error: float | None = None
@@ -319,7 +319,7 @@ def self_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, None, None, metric=metric, n_classes=n_classes, ids=ids, among=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), n_classes=n_classes, **run)
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
     limit, error = _truncation(n, used, tolerance)

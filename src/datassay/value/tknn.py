@@ -14,7 +14,7 @@ from datassay import _checks
 from datassay._choices import Metric
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import COSINE, NeighbourGraph, Neighbours, Within, WithinThreshold
+from datassay.neighbors import COSINE, Given, NeighbourGraph, Neighbours, Within, WithinThreshold
 from datassay.results import Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import harmonic, knn_shapley
@@ -58,7 +58,7 @@ def tknn_shapley(
     [0.25, 0.25, 0.0]
     """
     tau = _checks.number("tau", tau)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if game.streamed:
         total = streamed_threshold_total(game, tau)
     else:

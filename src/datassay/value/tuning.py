@@ -18,6 +18,7 @@ from datassay.neighbors import (
     EUCLIDEAN,
     Distances,
     EveryDistance,
+    Given,
     NearestRanking,
     NeighbourGraph,
     Neighbours,
@@ -112,7 +113,7 @@ def tune_k(
     >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
     [0.5, 1.0]
     """
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric), weights, in_memory=True, **run)
     chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
     if len(chosen) == 0:
         raise UsageError("candidates is empty; give at least one k")
@@ -161,7 +162,7 @@ def tune_tau(
     >>> da.tune_tau(X, y, [[1.0, 0.1]], ["a"], candidates=[-0.9, 0.5]).best
     0.5
     """
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric), weights, in_memory=True, **run)
     space = game.space
     if isinstance(space, NeighbourGraph):
         raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")

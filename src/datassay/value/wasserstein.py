@@ -21,7 +21,7 @@ from datassay._choices import Metric, Variant
 from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, NearestRanking, NeighbourGraph, Neighbours, Ranked
+from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, NeighbourGraph, Neighbours, Ranked
 from datassay.results import Parameter, Values
 from datassay.value.game import Game, Weights, formulas, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer, knn_shapley
@@ -90,7 +90,7 @@ def waka(
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("variant", variant, get_args(Variant))
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, **run)
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
     most = [k - 1, k - 1]
@@ -135,7 +135,7 @@ def self_waka(
     [0.125, 0.125, 0.375]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), **run)
     chances, error = rank_chances(k, game.space.n_train, tolerance)
     codes = game.inputs.codes
 
@@ -185,7 +185,7 @@ def waka_influence(
     [0.1875, -0.125, -0.0625]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, in_memory=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), in_memory=True, **run)
     n = game.space.n_train
     gone = _removed(removed, n)
     if not isinstance(exact, bool):
