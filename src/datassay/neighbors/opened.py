@@ -23,6 +23,7 @@ from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, p
 from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
 from datassay.data import Labels as Labels
 from datassay.data import Points as Points
+from datassay.neighbors.buffers import Scratch
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
@@ -33,7 +34,6 @@ from datassay.neighbors.views import (
     NearestDistances,
     NearestRanking,
     Ranked,
-    Scratch,
     View,
     Within,
     WithinThreshold,
@@ -233,7 +233,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, eq=False)
-class _Keeping:
+class _Keeping(View[Ranked]):
     """A ranking, the beginning of which is kept on the way."""
 
     view: View[Ranked]
@@ -252,15 +252,12 @@ class _Keeping:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _Kept(View[Ranked | Within]):
     """A view as it was seen before: of each row the first so many entries."""
 
     rows: NDArray[Any]
     wanted: int
     block_of: type[Ranked] | type[Within]
-
-    def bytes_fixed(self, space: AnySpace) -> int:
-        return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
         return self.rows.itemsize * self.wanted

@@ -25,10 +25,11 @@ from datassay._errors import UnavailableError, UsageError
 from datassay._run import Blocks, Device, Schedule, documented
 from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
+from datassay.neighbors.buffers import Scratch
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
-from datassay.neighbors.space import NeighbourGraph, make_space
-from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Scratch, View, group_size, others
+from datassay.neighbors.space import make_space
+from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, View, group_size, others
 
 if TYPE_CHECKING:
     import torch
@@ -65,8 +66,7 @@ def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) 
     if isinstance(space, RecordSpace):
         raise UsageError(NOT_IN_MEMORY)
     memory = _checks.integer("memory", run.memory, at_least=1)
-    n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
-    size = group_size(space.n_validation, n_features)
+    size = group_size(space.n_validation, space.n_features)
     groups = chunks(space.n_validation, size)
     fixed = view.bytes_fixed(space) + extra_per_worker
     each = max(1, view.bytes_per_row(space))

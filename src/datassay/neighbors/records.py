@@ -19,6 +19,7 @@ from datassay import _checks
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
+from datassay.neighbors.buffers import Scratch
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
@@ -142,29 +143,14 @@ def record_space(inputs: Inputs, metric: str) -> RecordSpace:
     return RecordSpace(records, seen)
 
 
-class _Scratch:
-    """A task's buffers."""
+def _filled(space: RecordSpace, tiles: Floats, points: slice, n: int, scratch: Scratch) -> Floats:
+    """The distances of ``n`` training points in tiles from some of the validation points."""
+    from datassay.neighbors import kernels
 
-    def __init__(self, space: RecordSpace, tiles: int, room: int) -> None:
-        from datassay.neighbors import kernels
-
-        self.distances = np.empty(AT_ONCE * tiles * kernels.TILE, space.dtype)
-        self.sort = (
-            np.empty(room, np.uint32),
-            np.empty(room, np.uint32),
-            np.empty(room, np.uint64),
-            np.empty(room, np.uint64),
-            np.empty((3, 1 << kernels.DIGIT), np.uint32),
-        )
-
-    def filled(self, space: RecordSpace, tiles: Floats, points: slice, n: int) -> Floats:
-        """The distances of ``n`` training points in tiles from some of the validation points."""
-        from datassay.neighbors import kernels
-
-        queries = space.seen.queries[points]
-        out = self.distances[: len(queries) * n].reshape(len(queries), n)
-        kernels.distances(space.seen.metric, tiles, queries, out)
-        return out
+    queries = space.seen.queries[points]
+    out: Floats = scratch("distances", (len(queries), n), space.dtype)
+    kernels.distances(space.seen.metric, tiles, queries, out)
+    return out
 
 
 def _pieces(tiles: Floats, n: int, some: range, few: int) -> Iterator[tuple[int, int, Floats]]:
@@ -227,7 +213,7 @@ def nearest_of(
     threads, rows, few = _plan(space, min(thread_count(n_jobs), m), memory)
     rounds = -(-m // (AT_ONCE * threads))
     parts = _even(m, rounds * threads)
-    scratches = [_Scratch(space, few, room) for _ in range(threads)]
+    scratches = [Scratch() for _ in range(threads)]
     state = (np.array([points.start, points.stop]), kept, who, held, farthest)
     first = 0
     for blocks, there in [] if file is None else file.load():
@@ -239,15 +225,18 @@ def nearest_of(
         else:
             file.done = 0  # type: ignore[union-attr]
 
-    def task(mine: Sequence[range], scratch: _Scratch, start: int, n: int, tiles: Floats) -> None:
+    def to_sort(scratch: Scratch) -> tuple[NDArray[np.generic], ...]:
+        return scratch("place", (room,), np.uint32), *scratch.to_sort(room)
+
+    def task(mine: Sequence[range], scratch: Scratch, start: int, n: int, tiles: Floats) -> None:
         for part in mine:
             some = slice(part.start, part.stop)
             seen = slice(points.start + part.start, points.start + part.stop)
             for at, width, piece in _pieces(tiles, n, range(len(tiles)), few):
-                filled = scratch.filled(space, piece, seen, width)
+                filled = _filled(space, piece, seen, width, scratch)
                 kernels.offer(
                     filled, start + at, wanted, half, kept[some], bits[some], who[some], held[some], farthest[some],
-                    *scratch.sort,
+                    *to_sort(scratch),
                 )  # fmt: skip
 
     with _Team(threads) as team, saving(file, lambda first, stop: state) as done:
@@ -256,7 +245,7 @@ def nearest_of(
                 team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
             report(n)
     order = np.empty((m, wanted), np.uint32)
-    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *scratches[0].sort)
+    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *to_sort(scratches[0]))
     return order
 
 
@@ -298,15 +287,14 @@ def visit_within(
     limit = just_at_most(space.threshold(tau), space.dtype)
     m = space.n_validation
     threads, rows, few = _plan(space, thread_count(n_jobs), memory, mark_bytes(m))
-    marks = [np.empty(mark_bytes(m) * few * kernels.TILE, np.uint8) for _ in range(threads)]
-    scratches = [_Scratch(space, few, 0) for _ in range(threads)]
+    scratches = [Scratch() for _ in range(threads)]
 
-    def task(some: range, scratch: _Scratch, flat: NDArray[np.uint8], start: int, n: int, tiles: Floats) -> None:
+    def task(some: range, scratch: Scratch, start: int, n: int, tiles: Floats) -> None:
         for at, width, piece in _pieces(tiles, n, some, few):
-            inside = flat[: mark_bytes(m) * width].reshape(mark_bytes(m), width)
+            inside = scratch("marks", (mark_bytes(m), width), np.uint8)
             for first in range(0, m, AT_ONCE):
                 last = min(first + AT_ONCE, m)
-                filled = scratch.filled(space, piece, slice(first, last), width)
+                filled = _filled(space, piece, slice(first, last), width, scratch)
                 kernels.mark_bits(filled, limit, inside[first // 8 : mark_bytes(last)])
             visit(start + at, inside)
 
@@ -315,7 +303,7 @@ def visit_within(
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             shares = _even(len(tiles), threads)
             with done.upto(start + n):
-                team.run([(task, some, scratches[t], marks[t], start, n, tiles) for t, some in enumerate(shares)])
+                team.run([(task, some, scratches[t], start, n, tiles) for t, some in enumerate(shares)])
             report(n)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Final, Literal, TypeVar, Unpack
 
 import numpy as np
@@ -19,10 +20,10 @@ from datassay.neighbors import (
     AnySpace,
     DeviceSpace,
     Given,
-    NeighbourGraph,
     Neighbours,
     RecordSpace,
     View,
+    WithinThreshold,
     neighbours_of,
 )
 from datassay.results import Parameter, Values
@@ -32,15 +33,14 @@ Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
 
 
-def formulas(block: Any) -> Any:
-    """The formulas for this block: compiled for arrays in memory, or in torch for tensors on a device."""
+def _formula(name: str, block: Any) -> Callable[..., None]:
+    """A formula for this block: compiled for arrays in memory, or in torch for tensors on a device."""
     if block.on_device:
-        from datassay.value import device_kernels
-
-        return device_kernels
-    from datassay.value import kernels
-
-    return kernels
+        from datassay.value import device_kernels as where
+    else:
+        from datassay.value import kernels as where  # type: ignore[no-redef]
+    formula: Callable[..., None] = getattr(where, name)
+    return formula
 
 
 def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
@@ -91,9 +91,28 @@ class Game:
         """The points, ready for distances."""
         return self.near.space
 
-    def accumulate(self, view: View[T], add: Callable[[T, NDArray[np.float64]], None]) -> NDArray[np.float64]:
-        """Sum over validation points: ``add(block, total)`` adds to one number per training point."""
+    def total(self, view: View[Any], formula: str, *rest: object) -> NDArray[np.float64]:
+        """Weighted sum over validation points of what a formula of ``kernels`` says of each training point."""
+        codes, codes_val, weights = self.inputs.codes, self.inputs.codes_val, self.weights
+        of_block = attrgetter("inside" if isinstance(view, WithinThreshold) else "order")
+
+        def add(block: Any, total: NDArray[np.float64]) -> None:
+            own = block.rows
+            _formula(formula, block)(of_block(block), codes, codes_val[own], weights[own], *rest, total)
+
         return self.near.accumulate(view, add, self.run)
+
+    def own(self, view: View[Any], formula: str, *rest: object) -> NDArray[np.float64]:
+        """What a formula of ``kernels`` says of each record as its own validation point."""
+        codes = self.inputs.codes
+
+        def compute(block: Any) -> tuple[NDArray[np.float64]]:
+            found = block.empty()
+            _formula(formula, block)(block.order, codes, codes[block.rows], *rest, found)
+            return (found,)
+
+        (values,) = self.collect(view, compute)
+        return values
 
     def collect(self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
         """What ``compute(block)`` says of each validation point."""
@@ -116,11 +135,6 @@ class Game:
         return replace(self, run=replace(self.run, checkpoint=checkpoint))
 
     @property
-    def excludes_self(self) -> bool:
-        """Whether the records value each other, each leaving its own game."""
-        return not isinstance(self.space, NeighbourGraph) and self.space.excludes_self
-
-    @property
     def streamed(self) -> bool:
         """Whether the records are read in blocks."""
         return isinstance(self.space, RecordSpace)
@@ -137,13 +151,13 @@ class Game:
     @property
     def n_players(self) -> int:
         """Players in each validation point's game."""
-        return self.space.n_train - self.excludes_self
+        return self.space.n_train - self.space.excludes_self
 
     @property
     def class_sizes(self) -> NDArray[np.float64]:
         """Players of each class in the game of a validation point *of that class*."""
         sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes))
-        players: NDArray[np.float64] = sizes.astype(np.float64) - float(self.excludes_self)
+        players: NDArray[np.float64] = sizes.astype(np.float64) - float(self.space.excludes_self)
         return players
 
     def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> NDArray[np.float64]:
@@ -153,7 +167,7 @@ class Game:
         weight = np.bincount(self.inputs.codes_val, self.weights, minlength=n)
         total = (weight * match)[self.inputs.codes]
         total += (weight * always).sum()
-        if self.excludes_self:  # a record has no part in its own game
+        if self.space.excludes_self:  # a record has no part in its own game
             total -= self.weights * (match + always)[self.inputs.codes]
         return np.asarray(total)
 

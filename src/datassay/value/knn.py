@@ -23,9 +23,9 @@ from datassay._choices import KnnUtility, Metric
 from datassay._errors import UsageError
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, FullRanking, Given, NearestRanking, NeighbourGraph, Neighbours, Ranked
+from datassay.neighbors import EUCLIDEAN, FullRanking, Given, NearestRanking, NeighbourGraph, Neighbours
 from datassay.results import Parameter, Values
-from datassay.value.game import Game, Weights, formulas, make_game
+from datassay.value.game import Game, Weights, make_game
 
 NEEDS_ALL = (
     "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; "
@@ -158,13 +158,7 @@ def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.fl
     step = 1.0 / np.maximum(k, np.arange(1, limit + 1))
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
-
-    codes, codes_val, weights = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        formulas(block).add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
-
-    return game.accumulate(FullRanking() if limit == n else NearestRanking(limit), add)
+    return game.total(FullRanking() if limit == n else NearestRanking(limit), "add_shapley", step)
 
 
 @documented(knn_shapley)
@@ -194,20 +188,16 @@ def knn_loo(
     _checks.choice("utility", utility, get_args(KnnUtility))
     game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     n = game.n_players
+    told: dict[str, Parameter] = {"k": k, "utility": utility}
     if n > k:
-        codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-        def add(block: Ranked, total: NDArray[np.float64]) -> None:
-            formulas(block).add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
-
-        total = game.keeping("knn_loo", {"k": k, "utility": utility}).accumulate(NearestRanking(k + 1), add)
+        total = game.keeping("knn_loo", told).total(NearestRanking(k + 1), "add_leave_one_out")
     elif utility == "fraction":
         total = game.by_class(1.0 / k)
     elif n == 1:
         total = game.by_class(1.0, -1.0 / game.n_classes)
     else:  # everybody votes: S/N with the record, (S − b)/(N − 1) without
         total = game.by_class(1.0 / (n - 1), -game.class_sizes / (n * (n - 1)))
-    return game.result(game.mean(total), "knn_loo", {"k": k, "utility": utility})
+    return game.result(game.mean(total), "knn_loo", told)
 
 
 def banzhaf_chances(k: int, n: int) -> NDArray[np.float64]:
@@ -271,13 +261,8 @@ def knn_banzhaf(
         limit = banzhaf_ranks(k, len(chances), _checks.number("tolerance", tolerance, above=0))
         if limit < len(chances):
             chances, error = chances[:limit], chance_of_fewer(limit - 1, k) / k
-    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        formulas(block).add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
-
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
-    total = game.keeping("knn_banzhaf", told).accumulate(NearestRanking(len(chances)), add)
+    total = game.keeping("knn_banzhaf", told).total(NearestRanking(len(chances)), "add_banzhaf", chances, k)
     total += game.by_class(chance_of_fewer(n - 1, k) / k)
     return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
@@ -325,17 +310,10 @@ def self_shapley(
     limit, error = _truncation(n, used, tolerance)
     ranks = np.arange(2.0, max(limit, 2) + 1)
     drop = 1.0 / (ranks * (ranks - 1.0))
-    codes = game.inputs.codes
-
-    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        found = block.empty()
-        formulas(block).write_self_shapley(block.order, codes, codes[block.rows], used, drop, found)
-        return (found,)
-
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    (values,) = game.keeping("self_shapley", told).collect(view, compute)
+    values = game.keeping("self_shapley", told).own(view, "write_self_shapley", used, drop)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)

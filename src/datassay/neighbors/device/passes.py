@@ -24,26 +24,17 @@ from datassay.neighbors.views import (
     Ranked,
     View,
     WithinThreshold,
+    others,
 )
 
 if TYPE_CHECKING:
     import torch
 
-MOST_ROWS: Final = 1024  # … so many of them at the most, before their sum joins the others
-
-
-FEWEST_ROWS: Final = 32
-
-
 MOST_PAIRS: Final = 2**36  # of so many validation points, before what was found is handed over
-
-
+MOST_ROWS: Final = 1024  # … so many of them at the most, before their sum joins the others
+FEWEST_ROWS: Final = 32
 BLOCK: Final = 2**28  # pairs looked at together: enough to keep a card busy
-
-
 FIRST: Final = 2**14  # training points that are sorted whole before others are compared with the nearest of them
-
-
 ALONE: Final = 400_000  # points from which on a card sorts rows one by one, two at a time
 
 
@@ -154,7 +145,7 @@ class DeviceBlocks:
         self.with_distances = isinstance(view, NearestDistances)
         self.chooses = isinstance(view, NearestRanking)
         n, size = space.n_train, space.dtype.itemsize
-        self.wanted = min(view.limit, space.others) if isinstance(view, NearestRanking) else 0
+        self.wanted = min(view.limit, others(space)) if isinstance(view, NearestRanking) else 0
         allowed = allowed_bytes(space.device, memory)
         # Training points looked at together, where not all must be.
         self.piece = most = min(n, max(FIRST, BLOCK // MOST_ROWS, 4 * self.wanted))
@@ -167,16 +158,16 @@ class DeviceBlocks:
             allowed -= all_features
         # Bytes a row: distances, what it takes to sort or to choose at worst, and what formulas take.
         if isinstance(view, WithinThreshold):
-            a_point, others, self.limit = 2 * size + 26, 0, space.threshold(view.tau)
+            a_point, beside, self.limit = 2 * size + 26, 0, space.threshold(view.tau)
         elif isinstance(view, FullRanking):
-            a_point, others, self.wanted = 3 * size + 56, 0, space.others
+            a_point, beside, self.wanted = 3 * size + 56, 0, others(space)
         else:
-            a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
-        others += 0 if space.resident else features  # of those that are looked from, which pass by too
-        self.piece = min(self.piece, max(self.wanted, (allowed - others) // a_point))
-        each = (self.piece if self.chooses else n) * a_point + others
+            a_point, beside = 5 * size + 66, self.wanted * (3 * size + 72)
+        beside += 0 if space.resident else features  # of those that are looked from, which pass by too
+        self.piece = min(self.piece, max(self.wanted, (allowed - beside) // a_point))
+        each = (self.piece if self.chooses else n) * a_point + beside
         if memory is not None and allowed < each:
-            enough = 2 * all_features + (most if self.chooses else n) * a_point + others
+            enough = 2 * all_features + (most if self.chooses else n) * a_point + beside
             raise UnavailableError(
                 f"memory={memory} bytes is too little for one validation point against {n} training points; allow "
                 f"{enough} ({-(-enough // 2**20)} MiB)"

@@ -94,11 +94,6 @@ class DeviceSpace:
             )
 
     @property
-    def others(self) -> int:
-        """How many training points a validation point can have as neighbours."""
-        return self.n_train - self.excludes_self
-
-    @property
     def tensor_dtype(self) -> "torch.dtype":
         """The tensors' type."""
         return _torch_dtype(self.dtype)

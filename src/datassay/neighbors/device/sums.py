@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import torch
 
 ALONG: Final = 60  # bits after the point of sums along a ranking: numbers between −1 and 1, twice that on the way
-
-
 OVER: Final = 52  # bits after the point of sums over validation points …
 
 
