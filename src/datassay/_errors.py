@@ -4,6 +4,11 @@ The command line turns them into exit codes: the call (2), the data (3), or the 
 """
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
 class InputError(ValueError):
     """Something the caller gave is not usable; the message names it and says what would be right.
 

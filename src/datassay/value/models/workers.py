@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 
 from datassay._cluster import Cluster
-from datassay._crew import Crew, Promise, WorkerLostError
+from datassay._crew import Crew, Promise
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._processes import Processes
 from datassay._work import workers
 from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
-
-__all__ = ["UtilityCache", "WorkerLostError", "check_known", "evaluate"]
 
 
 def check_known(game: ModelGame) -> None:
@@ -157,7 +155,7 @@ def evaluate(
     client: object = None,
     cache: UtilityCache | None = None,
     seconds: float | None = None,
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
 
     Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads; both
