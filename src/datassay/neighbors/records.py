@@ -239,7 +239,7 @@ def nearest_of(
                     *to_sort(scratch),
                 )  # fmt: skip
 
-    with _Team(threads) as team, saving(file, lambda first, stop: state) as done:
+    with _Team(threads, "datassay") as team, saving(file, lambda first, stop: state) as done:
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             with done.upto(start + n):
                 team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
@@ -299,7 +299,7 @@ def visit_within(
             visit(start + at, inside)
 
     done = Done(None, lambda first, stop: ()) if done is None else done
-    with _Team(threads) as team:
+    with _Team(threads, "datassay") as team:
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             shares = _even(len(tiles), threads)
             with done.upto(start + n):
@@ -351,27 +351,16 @@ def saving(file: "Kept | None", state: "Callable[[int, int], Arrays]") -> Iterat
     done.save()
 
 
-class _Team:
-    """Threads that do a block's tasks side by side; with one thread, the caller does them."""
-
-    def __init__(self, threads: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="datassay") if threads > 1 else None
-
-    def __enter__(self) -> "_Team":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+class _Team(ThreadPoolExecutor):
+    """Threads that do a block's tasks side by side; a task that is alone is done by the caller."""
 
     def run(self, tasks: Sequence[tuple[Callable[..., None], *tuple[object, ...]]]) -> None:
         """Do them all; the first error among them is raised when all have ended."""
-        if self._pool is None:
-            for call, *arguments in tasks:
-                call(*arguments)
+        if len(tasks) == 1:
+            [(call, *arguments)] = tasks
+            call(*arguments)
             return
-        running = [self._pool.submit(call, *arguments) for call, *arguments in tasks]
-        errors = [future.exception() for future in running]
-        for error in errors:
+        running = [self.submit(call, *arguments) for call, *arguments in tasks]
+        for error in [future.exception() for future in running]:
             if error is not None:
                 raise error

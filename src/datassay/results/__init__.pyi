@@ -12,6 +12,7 @@ from .figures import PALETTE as PALETTE
 from .figures import PURPLE as PURPLE
 from .figures import RED as RED
 from .figures import SILVER as SILVER
+from .figures import Axes as Axes
 from .figures import axes_on as axes_on
 from .figures import check_figure as check_figure
 from .figures import draw_distribution as draw_distribution

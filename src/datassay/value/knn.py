@@ -46,16 +46,15 @@ def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
     return per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n)
 
 
-def ranks_for(tolerance: float, k: int) -> int:
-    """Neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (Mathematics §1)."""
-    return max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
-
-
 def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, float | None]:
-    """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance."""
+    """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance.
+
+    max(k, ⌈1/tolerance⌉) neighbours give ``fraction`` values to within the tolerance (Mathematics §1).
+    """
     if tolerance is None:
         return n, None
-    limit = ranks_for(_checks.number("tolerance", tolerance, above=0), k)
+    tolerance = _checks.number("tolerance", tolerance, above=0)
+    limit = max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
     return (n, None) if limit >= n else (limit, 1.0 / limit)
 
 

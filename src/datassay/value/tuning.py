@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,10 @@ from datassay.neighbors import (
     Neighbours,
     Ranked,
 )
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import knn_shapley
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +74,7 @@ class Tuning(Result):
     def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
         return super()._fields(header, columns | {"candidate": columns[header["parameter"]]})
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw accuracy against the parameter, the best marked; returns the axes.
 
         ``label`` names these candidates in a legend, so that several results can share the axes.

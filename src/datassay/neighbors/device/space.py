@@ -96,7 +96,7 @@ class DeviceSpace:
     @property
     def tensor_dtype(self) -> "torch.dtype":
         """The tensors' type."""
-        return _torch_dtype(self.dtype)
+        return getattr(the_torch(), self.dtype.name)
 
     def fill(self, start: int, out: Floats) -> None:
         """Refuse: distances stay on the device."""
@@ -207,14 +207,23 @@ def _of_features(
     points: object, points_val: object | None, metric: str, device: "torch.device", memory: int | None, zero_rows: bool
 ) -> DeviceSpace:
     """The space of features, checked, and on the device if they fit."""
+    from datassay.neighbors import kernels
     from datassay.neighbors.device.memory import allowed_bytes
 
+    torch = the_torch()
     seen = _floats("X", points)
     queries = seen if points_val is None else _floats("X_val", points_val)
     check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
     dtype = _dtype(seen) if _dtype(seen) == _dtype(queries) else np.dtype(np.float64)
-    code = code_of(metric)
-    seen, queries = _prepared(seen, queries, dtype, code, zero_rows)
+    code, wanted, same = code_of(metric), getattr(torch, dtype.name), queries is seen
+    seen = seen.to(wanted)
+    queries = seen if same else queries.to(wanted)
+    if code == kernels.COSINE:
+        seen = _unit("X", seen, zero_rows)
+        queries = seen if same else _unit("X_val", queries, False)
+    else:
+        reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (seen, queries))
+        check_reach(reach, dtype, seen.shape[1], code)
     n, d = seen.shape
     kept = n if queries is seen else n + len(queries)
     resident = 2 * kept * d * dtype.itemsize <= allowed_bytes(device, memory) or seen.device.type != "cpu"
@@ -227,11 +236,6 @@ def _of_features(
 
 def _dtype(tensor: "torch.Tensor") -> np.dtype[np.float32] | np.dtype[np.float64]:
     return np.dtype(np.float32) if tensor.dtype == the_torch().float32 else np.dtype(np.float64)
-
-
-def _torch_dtype(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> "torch.dtype":
-    torch = the_torch()
-    return torch.float32 if dtype == np.float32 else torch.float64
 
 
 def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
@@ -259,28 +263,6 @@ def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
                 f"{column} (counting from 0); every {what} must be finite"
             )
     return tensor
-
-
-def _prepared(
-    points: "torch.Tensor",
-    queries: "torch.Tensor",
-    dtype: np.dtype[np.float32] | np.dtype[np.float64],
-    metric: int,
-    zero_rows: bool,
-) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Both as the metric wants them: of one type, of unit length, and neither too large nor too small."""
-    from datassay.neighbors import kernels
-
-    torch, wanted = the_torch(), _torch_dtype(dtype)
-    same = queries is points
-    points = points.to(wanted)
-    queries = points if same else queries.to(wanted)
-    if metric == kernels.COSINE:
-        points = _unit("X", points, zero_rows)
-        return points, points if same else _unit("X_val", queries, False)
-    reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (points, queries))
-    check_reach(reach, dtype, points.shape[1], metric)
-    return points, queries
 
 
 def _unit(name: str, points: "torch.Tensor", zero_rows: bool) -> "torch.Tensor":

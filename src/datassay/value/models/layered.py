@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import Any, ClassVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from datassay._run import documented
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay.data import Labels, Points, Table, prepare
-from datassay.results import Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.estimate import Estimate
 from datassay.value.figures import draw_design
 from datassay.value.models.coalitions import (
@@ -47,9 +47,6 @@ from datassay.value.models.options import Intervals
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.sampling_error import SamplingError
 from datassay.value.models.tally import Tally, quantile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -219,7 +216,7 @@ class Design(Result):
             f"All players take {self.fits:,} model fits, a new one {len(self.members):,}."
         )
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw how many coalitions there are of each size, named ``label`` in the legend; returns the axes."""
         drawn = np.bincount(self.sizes, self.repeats, minlength=self.n)
         title = f"{self.fits:,} fits for {self.n:,} players"
