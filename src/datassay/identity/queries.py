@@ -170,7 +170,9 @@ def mentioned(query: str, columns: Sequence[str]) -> list[str]:
     if not isinstance(query, str):
         raise UsageError(f"a query must be a condition in words, got {query!r}")
     with duckdb.connect() as connection:
-        asked = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 FROM people WHERE {query}"]).fetchone()
+        asked = connection.execute(
+            "SELECT json_serialize_sql(?::VARCHAR)", [f"SELECT 1 FROM people WHERE {query}"]
+        ).fetchone()
     parsed: dict[str, Any] = json.loads(asked[0]) if asked else {"error": True}
     if parsed.get("error"):
         raise UsageError(f"query {query!r} cannot be read: {parsed.get('error_message', 'it is no condition')}")
