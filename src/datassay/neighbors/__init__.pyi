@@ -22,9 +22,9 @@ from .passes import nearest_neighbours as nearest_neighbours
 from .passes import one_by_one as one_by_one
 from .passes import space_on as space_on
 from .records import RecordSpace as RecordSpace
+from .records import kept_pass as kept_pass
 from .records import mark_bytes as mark_bytes
 from .records import record_space as record_space
-from .records import saving as saving
 from .records import visit_within as visit_within
 from .space import METRICS as METRICS
 from .space import FeatureSpace as FeatureSpace

@@ -1,16 +1,20 @@
 """Memory that a worker fills again and again."""
 
 import math
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Scratch:
-    """A worker's buffers, kept from block to block so that memory is touched once."""
+class Scratch(threading.local):
+    """Buffers, kept from block to block so that memory is touched once; every thread has its own."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[np.generic]] = {}
+
+    def __reduce__(self) -> tuple[type["Scratch"], tuple[()]]:
+        return Scratch, ()
 
     def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
         """A buffer of that name and shape, its content undefined."""
@@ -30,3 +34,10 @@ class Scratch:
             self("spare", (n,), np.uint64),
             self("counts", (3, 1 << kernels.DIGIT), np.uint32),
         )
+
+
+def bits_of(distances: NDArray[np.float32] | NDArray[np.float64]) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
+    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
+    if distances.dtype == np.float32:
+        return distances.view(np.int32), 2**31 - 1
+    return distances.view(np.int64), 2**63 - 1

@@ -9,7 +9,7 @@ same order, whether blocks are computed or kept.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY, Schedule
+from datassay._run import DEFAULT_MEMORY, Device, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
@@ -39,9 +39,6 @@ from datassay.neighbors.views import (
     WithinThreshold,
     others,
 )
-
-if TYPE_CHECKING:
-    import torch
 
 T = TypeVar("T")
 FEW: Final = 2**16
@@ -97,7 +94,7 @@ class Neighbours:
         metric: Metric = EUCLIDEAN,
         *,
         ids: Ids | None = None,
-        device: "str | torch.device | None" = None,
+        device: Device | None = None,
         memory: int = DEFAULT_MEMORY,
         fitted_on: FittedOn = "training",
     ) -> None:

@@ -7,19 +7,20 @@ them, of equally near points the one with the smaller number wins, and sums are 
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
-from datassay.neighbors.buffers import Scratch
+from datassay.neighbors.buffers import Scratch, bits_of
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
@@ -192,43 +193,29 @@ def nearest_of(
     space: RecordSpace,
     points: range,
     limit: int,
-    n_jobs: int | None,
+    run: Schedule,
     memory: int,
     report: Callable[[int], None],
-    file: "Kept | None" = None,
 ) -> NDArray[np.uint32]:
-    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files.
-
-    Who are the nearest of the records so far is kept in ``file``, and gone on from.
-    """
+    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files."""
     from datassay.neighbors import kernels
 
     wanted = min(limit, space.n_train)
     room, m = _room(space, wanted), len(points)
     kept: Floats = np.empty((m, room), space.dtype)
-    bits = kept.view(np.int32 if kept.dtype == np.float32 else np.int64)
-    half = 2 ** (8 * kept.itemsize - 1) - 1
+    bits, half = bits_of(kept)
     who, held = np.empty((m, room), np.uint32), np.zeros(m, np.int64)
     farthest = np.full(m, np.inf, space.dtype)
-    threads, rows, few = _plan(space, min(thread_count(n_jobs), m), memory)
+    threads, rows, few = _plan(space, min(thread_count(run.n_jobs), m), memory)
     rounds = -(-m // (AT_ONCE * threads))
     parts = _even(m, rounds * threads)
-    scratches = [Scratch() for _ in range(threads)]
+    scratch = Scratch()
     state = (np.array([points.start, points.stop]), kept, who, held, farthest)
-    first = 0
-    for blocks, there in [] if file is None else file.load():
-        if np.array_equal(there[0], state[0]):  # with other memory, other points are looked from at a time
-            first = blocks.stop
-            for own, found in zip(state, there, strict=True):
-                own[:] = found
-            report(first)
-        else:
-            file.done = 0  # type: ignore[union-attr]
 
-    def to_sort(scratch: Scratch) -> tuple[NDArray[np.generic], ...]:
+    def to_sort() -> tuple[NDArray[np.generic], ...]:
         return scratch("place", (room,), np.uint32), *scratch.to_sort(room)
 
-    def task(mine: Sequence[range], scratch: Scratch, start: int, n: int, tiles: Floats) -> None:
+    def task(mine: Sequence[range], start: int, n: int, tiles: Floats) -> None:
         for part in mine:
             some = slice(part.start, part.stop)
             seen = slice(points.start + part.start, points.start + part.stop)
@@ -236,16 +223,25 @@ def nearest_of(
                 filled = _filled(space, piece, seen, width, scratch)
                 kernels.offer(
                     filled, start + at, wanted, half, kept[some], bits[some], who[some], held[some], farthest[some],
-                    *to_sort(scratch),
+                    *to_sort(),
                 )  # fmt: skip
 
-    with _Team(threads, "datassay") as team, saving(file, lambda first, stop: state) as done:
+    with _Team(threads, "datassay") as team, kept_pass(run, "sum", lambda first, stop: state) as done:
+        first = 0
+        for blocks, there in done.before():
+            if np.array_equal(there[0], state[0]):
+                first = blocks.stop
+                for own, found in zip(state, there, strict=True):
+                    own[:] = found
+                report(first)
+            else:  # with other memory, other points are looked from at a time
+                done.forget()
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             with done.upto(start + n):
-                team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
+                team.run([(task, parts[t::threads], start, n, tiles) for t in range(threads)])
             report(n)
     order = np.empty((m, wanted), np.uint32)
-    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *to_sort(scratches[0]))
+    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *to_sort())
     return order
 
 
@@ -275,8 +271,8 @@ def visit_within(
     n_jobs: int | None,
     memory: int,
     report: Callable[[int], None],
-    first: int = 0,
-    done: "Done | None" = None,
+    first: int,
+    done: "Done",
 ) -> None:
     """Call ``visit(start, marks)``, in threads, for pieces of the records from ``first`` on: one pass over the files.
 
@@ -287,9 +283,9 @@ def visit_within(
     limit = just_at_most(space.threshold(tau), space.dtype)
     m = space.n_validation
     threads, rows, few = _plan(space, thread_count(n_jobs), memory, mark_bytes(m))
-    scratches = [Scratch() for _ in range(threads)]
+    scratch = Scratch()
 
-    def task(some: range, scratch: Scratch, start: int, n: int, tiles: Floats) -> None:
+    def task(some: range, start: int, n: int, tiles: Floats) -> None:
         for at, width, piece in _pieces(tiles, n, some, few):
             inside = scratch("marks", (mark_bytes(m), width), np.uint8)
             for first in range(0, m, AT_ONCE):
@@ -298,12 +294,10 @@ def visit_within(
                 kernels.mark_bits(filled, limit, inside[first // 8 : mark_bytes(last)])
             visit(start + at, inside)
 
-    done = Done(None, lambda first, stop: ()) if done is None else done
     with _Team(threads, "datassay") as team:
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
-            shares = _even(len(tiles), threads)
             with done.upto(start + n):
-                team.run([(task, some, scratches[t], start, n, tiles) for t, some in enumerate(shares)])
+                team.run([(task, some, start, n, tiles) for some in _even(len(tiles), threads)])
             report(n)
 
 
@@ -320,7 +314,16 @@ class Done:
 
     def __init__(self, file: "Kept | None", state: "Callable[[int, int], Arrays]") -> None:
         self._file, self._state = file, state
-        self._records, self._whole = 0 if file is None else file.done, True
+        self._records, self._whole = 0, True
+
+    def before(self) -> "Iterator[tuple[range, Arrays]]":
+        """What an earlier run kept: records, and what was found of them."""
+        return iter(()) if self._file is None else self._file.load()
+
+    def forget(self) -> None:
+        """Go on from nothing: what was kept is of other validation points."""
+        if self._file is not None:
+            self._file.done = 0
 
     @contextmanager
     def upto(self, records: int) -> Iterator[None]:
@@ -338,17 +341,18 @@ class Done:
 
 
 @contextmanager
-def saving(file: "Kept | None", state: "Callable[[int, int], Arrays]") -> Iterator[Done]:
-    """Keep what is done at the end, and when it is interrupted."""
-    done = Done(file, state)
-    try:
-        yield done
-    except CheckpointError:
-        raise
-    except BaseException:
+def kept_pass(run: Schedule, kind: Literal["sum", "rows"], state: "Callable[[int, int], Arrays]") -> Iterator[Done]:
+    """A pass over the files that is kept, if there is a checkpoint: now and then, at the end, and when interrupted."""
+    with nullcontext() if run.checkpoint is None else run.checkpoint.begin(kind) as file:
+        done = Done(file, state)
+        try:
+            yield done
+        except CheckpointError:
+            raise
+        except BaseException:
+            done.save()
+            raise
         done.save()
-        raise
-    done.save()
 
 
 class _Team(ThreadPoolExecutor):

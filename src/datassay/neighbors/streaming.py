@@ -5,7 +5,6 @@ of them mean more passes over the files); then the kernel adds what they say, in
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,7 @@ def accumulate_records(
     touched: list[NDArray[np.uint32]] = []
     with Bar(run.progress, len(spans) * space.n_train, "records") as report:
         for span in spans:
-            with nullcontext() if run.checkpoint is None else run.checkpoint.begin("sum") as file:
-                order = nearest_of(space, span, limit, run.n_jobs, for_blocks, report, file)
+            order = nearest_of(space, span, limit, run, for_blocks, report)
             start = span.start
             while start < span.stop:
                 stop = min(start - start % size + size, span.stop)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay.neighbors.buffers import Scratch
+from datassay.neighbors.buffers import Scratch, bits_of
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.records import RecordSpace
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
@@ -77,13 +77,6 @@ class View(Protocol[B_co]):
         ...
 
 
-def _bits(block: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
-    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
-    if block.dtype == np.float32:
-        return block.view(np.int32), 2**31 - 1
-    return block.view(np.int64), 2**63 - 1
-
-
 def others(space: AnySpace) -> int:
     """How many training points a validation point can have as neighbours."""
     return space.n_train - space.excludes_self
@@ -109,7 +102,7 @@ class FullRanking(View[Ranked]):
             return Ranked(slice(start, start + rows), space.nearest(space.n_train, start, rows)[0])
         filled = EveryDistance().block(space, start, rows, scratch).filled
         order = scratch("order", (rows, others(space)), np.uint32)
-        kernels.rank(*_bits(filled), order, *scratch.to_sort(space.n_train))
+        kernels.rank(*bits_of(filled), order, *scratch.to_sort(space.n_train))
         return Ranked(slice(start, start + rows), order)
 
 
@@ -145,7 +138,7 @@ class NearestRanking:
         wanted = self._wanted(space)
         if isinstance(space, NeighbourGraph):
             return Ranked(slice(start, start + rows), space.nearest(wanted, start, rows)[0])
-        bits, half = _bits(EveryDistance().block(space, start, rows, scratch).filled)
+        bits, half = bits_of(EveryDistance().block(space, start, rows, scratch).filled)
         order = scratch("order", (rows, wanted), np.uint32)
         if self._sorts_all(space):
             kernels.rank(bits, half, order, *scratch.to_sort(space.n_train))

@@ -13,6 +13,7 @@ serves both with the same bound.
 """
 
 import math
+from bisect import bisect_left
 from typing import Unpack, get_args
 
 import numpy as np
@@ -268,14 +269,7 @@ def knn_banzhaf(
 
 def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
     """The smallest J ≤ n with P(Bin(J−1, ½) < k)/k ≤ tolerance (Mathematics §2), by bisection."""
-    low, high = 1, n
-    while low < high:
-        middle = (low + high) // 2
-        if chance_of_fewer(middle - 1, k) / k <= tolerance:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return 1 + bisect_left(range(1, n), True, key=lambda J: chance_of_fewer(J - 1, k) / k <= tolerance)
 
 
 @documented(knn_shapley)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
 from datassay._run import Schedule
-from datassay._tensors import in_memory, is_tensor, the_torch
+from datassay._tensors import Tensor, TorchDevice, in_memory, is_tensor, the_torch
 from datassay._work import Bar, add_up, chunks, gather
 from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
 from datassay.neighbors.device.space import DeviceSpace
@@ -27,9 +27,6 @@ from datassay.neighbors.views import (
     others,
 )
 
-if TYPE_CHECKING:
-    import torch
-
 MOST_PAIRS: Final = 2**36  # of so many validation points, before what was found is handed over
 MOST_ROWS: Final = 1024  # … so many of them at the most, before their sum joins the others
 FEWEST_ROWS: Final = 32
@@ -38,7 +35,7 @@ FIRST: Final = 2**14  # training points that are sorted whole before others are 
 ALONE: Final = 400_000  # points from which on a card sorts rows one by one, two at a time
 
 
-def ranked(found: "torch.Tensor") -> "torch.Tensor":
+def ranked(found: Tensor) -> Tensor:
     """For each row of distances the points, nearest first; ties to the smaller index."""
     torch = the_torch()
     rows, n = found.shape
@@ -61,15 +58,13 @@ def ranked(found: "torch.Tensor") -> "torch.Tensor":
 
 
 @cache
-def _streams(device: "torch.device") -> "tuple[torch.cuda.Stream, torch.cuda.Stream]":
+def _streams(device: TorchDevice) -> tuple[Any, Any]:
     """Two streams of the card's work, always the same: each keeps memory for its sorts."""
     cuda = the_torch().cuda
     return cuda.Stream(device), cuda.Stream(device)
 
 
-def nearest(
-    space: DeviceSpace, start: int, rows: int, wanted: int, most_columns: int
-) -> "tuple[torch.Tensor, torch.Tensor]":
+def nearest(space: DeviceSpace, start: int, rows: int, wanted: int, most_columns: int) -> tuple[Tensor, Tensor]:
     """The ``wanted`` nearest of each row and what ranks them, nearest first; ties to the smaller index.
 
     The first points are sorted; of the others, a piece at a time, only those nearer than the last one wanted are
@@ -207,7 +202,7 @@ class DeviceBlocks:
             return DeviceRanked(span, ranked(found)[:, : self.wanted], space)
         return DeviceWithin(span, self._all(start, rows, partial(space.within, limit=self.limit), the_torch().bool))
 
-    def _all(self, start: int, rows: int, look: Callable[..., Any], dtype: "torch.dtype") -> "torch.Tensor":
+    def _all(self, start: int, rows: int, look: Callable[..., Any], dtype: Any) -> Tensor:
         """What is seen of all training points, a piece at a time if their features pass by."""
         n = self.space.n_train
         if self.space.resident:

@@ -193,11 +193,7 @@ class Design(Result):
         return float(together.sum() / (self.n * (self.n - 1)))
 
     def facts(self) -> dict[str, Fact]:
-        """The headline numbers, by name.
-
-        ``players``, ``alpha``, ``beta``, ``c``; ``coalitions`` drawn, ``coalitions_per_player``, and ``fits``, the
-        models to be fitted for all players.
-        """
+        """The headline numbers: ``players`` … ``c``, ``coalitions``, ``coalitions_per_player``, ``fits`` for all."""
         return as_facts(
             {
                 "players": self.n, "alpha": self.alpha, "beta": self.beta, "c": self.c,

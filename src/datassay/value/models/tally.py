@@ -42,23 +42,25 @@ class Tally:
 
     def __post_init__(self) -> None:
         rules = self.rules = self.game.rules
-        if rules.checkpoint is not None:
-            if rules.cache is not None:
+        folder, cache = rules.run.get("checkpoint"), rules.run.get("cache")
+        if folder is not None:
+            if cache is not None:
                 raise UsageError("a checkpoint has a cache of its own: leave out one of cache and checkpoint")
             check_known(self.game)
             parameters: dict[str, Parameter] = {"seed": rules.seed, **self.game.parameters}
-            checkpoint = Checkpoint(rules.checkpoint, self.method, parameters, self.game.fingerprint)
+            checkpoint = Checkpoint(folder, self.method, parameters, self.game.fingerprint)
             self.cache = UtilityCache(checkpoint.folder / "utilities.sqlite", self.game)
-        elif rules.cache is not None:
-            self.cache = UtilityCache(rules.cache, self.game)
+        elif cache is not None:
+            self.cache = UtilityCache(cache, self.game)
 
     def answers(self, tasks: Iterator[Task], total: int | None) -> Generator[Answer, None, None]:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
-        rules = self.rules
-        bar = Bar(rules.progress, total or 0, self.what)
+        rules, run = self.rules, self.rules.run
+        bar = Bar(run.get("progress"), total or 0, self.what)
         stream = evaluate(
-            self.game, tasks, n_jobs=rules.n_jobs, client=rules.client, cache=self.cache, seconds=rules.max_seconds
-        )
+            self.game, tasks, n_jobs=run.get("n_jobs"), client=run.get("client"), cache=self.cache,
+            seconds=rules.max_seconds,
+        )  # fmt: skip
         with bar as report:
             try:
                 for answer in stream:
