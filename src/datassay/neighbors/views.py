@@ -47,6 +47,8 @@ class Distances:
     rows: slice
     filled: Floats
 
+    on_device: ClassVar[bool] = False
+
 
 @dataclass(frozen=True)
 class Within:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeVar, Unpack
+from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from datassay.neighbors import (
     IN_MEMORY,
     AnySpace,
     DeviceSpace,
+    EveryDistance,
     Given,
     Neighbours,
     RecordSpace,
@@ -28,9 +29,9 @@ from datassay.neighbors import (
 )
 from datassay.results import Parameter, Values
 
-T = TypeVar("T")
 Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
+SEEN: Final = {WithinThreshold: "inside", EveryDistance: "filled"}  # of a block; of rankings the order
 
 
 def _formula(name: str, block: Any) -> Callable[..., None]:
@@ -94,29 +95,26 @@ class Game:
     def total(self, view: View[Any], formula: str, *rest: object) -> NDArray[np.float64]:
         """Weighted sum over validation points of what a formula of ``kernels`` says of each training point."""
         codes, codes_val, weights = self.inputs.codes, self.inputs.codes_val, self.weights
-        of_block = attrgetter("inside" if isinstance(view, WithinThreshold) else "order")
+        seen = attrgetter(SEEN.get(type(view), "order"))
 
         def add(block: Any, total: NDArray[np.float64]) -> None:
             own = block.rows
-            _formula(formula, block)(of_block(block), codes, codes_val[own], weights[own], *rest, total)
+            _formula(formula, block)(seen(block), codes, codes_val[own], weights[own], *rest, total)
 
         return self.near.accumulate(view, add, self.run)
 
-    def own(self, view: View[Any], formula: str, *rest: object) -> NDArray[np.float64]:
-        """What a formula of ``kernels`` says of each record as its own validation point."""
-        codes = self.inputs.codes
+    def each(self, view: View[Any], formula: str, *rest: object, like: NDArray[Any] | None = None) -> NDArray[Any]:
+        """What a formula of ``kernels`` says of each validation point: a number, or a row ``like`` this one."""
+        codes, codes_val = self.inputs.codes, self.inputs.codes_val
+        seen = attrgetter(SEEN.get(type(view), "order"))
 
-        def compute(block: Any) -> tuple[NDArray[np.float64]]:
-            found = block.empty()
-            _formula(formula, block)(block.order, codes, codes[block.rows], *rest, found)
+        def compute(block: Any) -> tuple[NDArray[Any]]:
+            found = block.empty() if like is None else np.empty((len(seen(block)), *like.shape), like.dtype)
+            _formula(formula, block)(seen(block), codes, codes_val[block.rows], *rest, found)
             return (found,)
 
-        (values,) = self.collect(view, compute)
-        return values
-
-    def collect(self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
-        """What ``compute(block)`` says of each validation point."""
-        return self.near.collect(view, compute, self.run)
+        (found,) = self.near.collect(view, compute, self.run)
+        return found
 
     def keeping(self, method: str, parameters: dict[str, Parameter]) -> "Game":
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""

@@ -306,7 +306,7 @@ def self_shapley(
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    values = game.keeping("self_shapley", told).own(view, "write_self_shapley", used, drop)
+    values = game.keeping("self_shapley", told).each(view, "write_self_shapley", used, drop)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)

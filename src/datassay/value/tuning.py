@@ -13,17 +13,7 @@ from datassay._errors import UsageError
 from datassay._run import Blocks, documented
 from datassay._version import __version__
 from datassay.data import Labels, Points
-from datassay.neighbors import (
-    COSINE,
-    EUCLIDEAN,
-    Distances,
-    EveryDistance,
-    Given,
-    NearestRanking,
-    NeighbourGraph,
-    Neighbours,
-    Ranked,
-)
+from datassay.neighbors import COSINE, EUCLIDEAN, EveryDistance, Given, NearestRanking, NeighbourGraph, Neighbours
 from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
@@ -116,16 +106,7 @@ def tune_k(
         raise UsageError("candidates is empty; give at least one k")
     ks = np.unique([_checks.integer("candidates", k, at_least=1) for k in chosen])
     depth = min(int(ks.max()), game.n_players)
-    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
-
-    def compute(block: Ranked) -> tuple[NDArray[np.bool_]]:
-        from datassay.value import kernels
-
-        found = np.empty((len(block.order), depth), np.bool_)
-        kernels.write_votes(block.order, codes, codes_val[block.rows], classes, found)
-        return (found,)
-
-    (correct,) = game.collect(NearestRanking(depth), compute)
+    correct = game.each(NearestRanking(depth), "write_votes", len(game.inputs.classes), like=np.empty(depth, np.bool_))
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
     return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
@@ -170,16 +151,8 @@ def tune_tau(
     if len(taus) == 0:
         raise UsageError("candidates is empty; give at least one tau")
     thresholds = np.array([space.threshold(float(tau)) for tau in taus])
-    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
-
-    def compute(block: Distances) -> tuple[NDArray[np.float64]]:
-        from datassay.value import kernels
-
-        found = np.empty((len(block.filled), len(thresholds)))
-        kernels.write_threshold_votes(block.filled, thresholds, codes, codes_val[block.rows], classes, found)
-        return (found,)
-
-    (score,) = game.collect(EveryDistance(), compute)
+    classes = len(game.inputs.classes)
+    score = game.each(EveryDistance(), "write_threshold_votes", thresholds, classes, like=thresholds)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
     return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)

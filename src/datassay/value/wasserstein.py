@@ -134,7 +134,7 @@ def self_waka(
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
     view = NearestRanking(max(1, len(chances) - 1))
-    values = game.keeping("self_waka", told).own(view, "write_self_waka", chances, k)
+    values = game.keeping("self_waka", told).each(view, "write_self_waka", chances, k)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
@@ -186,7 +186,7 @@ def waka_influence(
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
     view = NearestRanking(min(n - 1, max(1, wanted - 1)))
-    values = game.own(view, "write_waka_influence", gone, chances, k, exact)[~gone]
+    values = game.each(view, "write_waka_influence", gone, chances, k, exact)[~gone]
     told: dict[str, Parameter] = {"k": k, "exact": exact, "tolerance": tolerance, "removed": int(gone.sum())}
     return Values(
         values=values,

@@ -3,19 +3,19 @@
 import math
 from dataclasses import replace
 from itertools import count
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._run import Client, Threads, documented
-from datassay.data import Ids, Labels, Points
+from datassay._run import documented
+from datassay.data import Labels, Points
 from datassay.results import Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, FittedModels, Task, make_model_game
-from datassay.value.models.options import Groups, OnFailure, Sampled
+from datassay.value.models.options import Bags, Sampled
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile, supported
 
@@ -28,16 +28,8 @@ def data_oob(
     X: Points,
     y: Labels | None = None,
     *,
-    groups: Groups | None = None,
     max_bags: int | None = None,
-    max_seconds: float | None = None,
-    max_width: float | None = None,
-    confidence: float = 0.95,
-    on_failure: OnFailure = "empty",
-    seed: int = 0,
-    ids: Ids | None = None,
-    client: Client | None = None,
-    **run: Unpack[Threads],
+    **options: Unpack[Bags],
 ) -> Estimate:
     """Out-of-bag values: how often models fitted to samples without a record predict it right. No validation set.
 
@@ -66,11 +58,8 @@ def data_oob(
     """
     if max_bags is not None:
         max_bags = _checks.integer("max_bags", max_bags, at_least=1)
-    asked = Sampled(
-        max_coalitions=max_bags, max_seconds=max_seconds, max_width=max_width, confidence=confidence, seed=seed,
-        scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False, ids=ids, client=client,
-        n_jobs=run.get("n_jobs"), progress=run.get("progress"),
-    )  # fmt: skip
+    drawn: Sampled = {"max_coalitions": max_bags, "scoring": _unscored, "empty": 0.0, "fast": False}
+    asked = cast(Sampled, options) | drawn
     game = make_model_game(model, X, y, X, y, asked, 1000)
     assert isinstance(game.evaluator, FittedModels)
     if game.n_players == 1:

@@ -7,9 +7,7 @@ coalitions of size k, is given m_k = c²/(2α²k²) · ln(2n/β) coalitions with
 
 is within α of the Shapley value but for a chance of β. Layers with m_k below 1 are drawn with chance m_k, layers
 small enough are visited whole, and layer 0 is there (Mathematics §6; the published algorithm leaves it out). The drawn
-coalitions are a core set: known by index alone, kept, and used again for whoever comes later.
-
-Reference: Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022.
+coalitions are a core set: known by index alone, kept, and used again for newcomers.
 """
 
 import math
@@ -232,8 +230,7 @@ class Design(Result):
         """What new records would be worth to those of X, the players of this design: each as if it came alone.
 
         A contributor's batch is worth the sum of its records' values, or their mean for each record. It takes one fit
-        for each coalition and one more for each new record. ``ids`` are those of the new
-        records.
+        for each coalition and one more for each new record. ``ids`` are those of the new records.
 
         Examples
         --------
@@ -388,13 +385,12 @@ def layered_shapley(
         Coalitions drawn before, by :func:`layered_design`, instead of ``alpha``, ``beta``, ``c``, ``bound`` and
         ``seed``. Its ``fits`` says beforehand how many models will be fitted; so does the progress bar.
 
-    Intervals are those of the sampling error as observed, usually far
-    narrower than what is promised. The ``design`` of the result can be saved, and can value newcomers:
-    :meth:`Design.value`.
+    Intervals are those of the sampling error as observed, usually far narrower than what is promised. The ``design`` of
+    the result can be saved, and can value newcomers: :meth:`Design.value`.
 
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
+    Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._run import Fits
+from datassay._run import Client, Fits, Threads
 from datassay.data import Ids
 
 DEFAULT_COALITIONS = 10_000
@@ -75,6 +75,19 @@ class Sampled(Intervals, total=False):
     max_coalitions: int | None
     max_seconds: float | None
     max_width: float | None
+
+
+class Bags(Threads, total=False):
+    """How bags of records are drawn and models fitted to them; each option is as in :class:`Sampled`."""
+
+    groups: Groups | None
+    max_seconds: float | None
+    max_width: float | None
+    confidence: float
+    on_failure: OnFailure
+    seed: int
+    ids: Ids | None
+    client: Client | None
 
 
 @dataclass(frozen=True)

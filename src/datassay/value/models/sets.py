@@ -111,8 +111,7 @@ def leave_one_out(
 ) -> Estimate:
     """Leave-one-out values: what the model's score loses without a record, v(D) − v(D∖i). Exact; n fits.
 
-    Cheap to state and to compute, but one record among many rarely changes a
-    model: most values are 0 or nearly so.
+    Cheap, but one record among many rarely changes a model: most values are 0 or nearly so.
 
     References
     ----------
