@@ -1,9 +1,4 @@
-"""Which records are likely mislabelled: those that hurt, and whose neighbours confidently say another class.
-
-A record's neighbours vote, itself left out. It is a suspect if another class gets at least the votes that records of
-that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) and more than its own, and if its k-NN
-Shapley value is negative. Suspects are ranked by value, the most harmful first.
-"""
+"""Which records are likely mislabelled: those that hurt, and whose neighbours confidently say another class."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,9 +1,8 @@
 """One search for neighbours, many values: data opened once, and handed to every method that looks at the same.
 
-What methods share is kept here: features as they were encoded, the tiles that distances are computed from, and, where
-they fit into the memory allowed, the rankings themselves. A method that needs the nearest few is served from the lists
-of one that needed more. None of it changes a value: a list is the beginning of a longer one, and sums are taken in the
-same order, whether blocks are computed or kept.
+What methods share is kept here: encoded features, the tiles that distances are computed from, and, where they fit into
+the memory allowed, the rankings. A method that needs the nearest few is served from the lists of one that needed more.
+None of it changes a value: sums are taken in the same order, whether blocks are computed or kept.
 """
 
 import copy
@@ -136,7 +135,7 @@ class Neighbours:
             inputs = self.inputs
             if isinstance(inputs.points, Records):
                 self._space = record_space(inputs, self.metric)
-                if len(inputs.points) <= FEW:  # where k is no less than their number, nobody would look at them
+                if len(inputs.points) <= FEW:  # where k is no less than their number, no method looks at them
                     self._space.check()
                 return self._space
             # Where the training data must not show, a record without a direction must not stop everybody's answer.
@@ -168,7 +167,7 @@ class Neighbours:
         return found
 
     def keep(self, deepest: int, memory: int = DEFAULT_MEMORY) -> "Neighbours":
-        """Keep so many of the nearest as soon as anybody is looked for, and no more, if they fit into so many bytes."""
+        """Keep so many of the nearest with the first search, and no more, if they fit into so many bytes."""
         self._deepest, self._memory = deepest, memory
         return self
 
@@ -191,7 +190,7 @@ class Neighbours:
         return self._look(view, run, lambda view, run: collect(self.space, view, compute, run))
 
     def _look(self, view: View[Any], run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
-        """Show this view to somebody: what is kept, or else what is kept from now on, if it fits."""
+        """Use what is kept of this view, or else look, and keep it from now on if it fits."""
         space = self.space
         if not self._memory or run.checkpoint is not None or not isinstance(space, FeatureSpace | MatrixSpace):
             return use(view, run)

@@ -1,13 +1,12 @@
 """The one expensive thing, done once: blocks of validation points against all training points.
 
 A pass runs groups of validation points through a *view* (the full ranking, the nearest J, or who is within τ)
-and hands each block to a small kernel. :func:`accumulate` adds up what the kernel says of each training point;
-:func:`collect` puts together what it says of each validation point. Groups are run by threads, other processes or a
-cluster (see ``_work``): a kernel gets a block and returns numbers, and touches nothing else.
+and hands each block to a small kernel. Groups are run by threads, other processes or a cluster (see ``_work``): a
+kernel gets a block and returns numbers, and touches nothing else.
 
-Same bits whoever runs them, however many they are, and for any amount of memory: distances do not depend on blocks (see
-``kernels``), and sums are always taken in the same order: within a group of consecutive validation points one
-after the other, then group after group. The groups depend on the sizes of the data alone.
+Bits depend neither on who runs them nor on the memory: distances do not depend on blocks (see ``kernels``), and sums
+are taken within a group of consecutive validation points one after the other, then group after group. The groups depend
+on the sizes of the data alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """Sums over validation points when the training records pass by in blocks: the twin of ``accumulate``.
 
-The lists of the nearest are put together first, for as many validation points at a time as fit into memory (more
-of them mean more passes over the files); then the kernel adds what they say, in the order that ``accumulate`` keeps.
+The lists of the nearest are put together first, in one pass over the files for as many validation points as fit into
+memory; then the kernel adds what they say, in the order that ``accumulate`` keeps.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """The formulas once more, in torch, for blocks that lie on a device: each is the twin of the kernel of its name.
 
-Along a ranking they add whole multiples of 2⁻⁶⁰, over validation points of 2⁻⁵² (see ``neighbors.device``): the bits do
-not depend on the device, on the size of blocks, or on which thread was first. Arguments are those of ``kernels``, with
-``order`` a tensor and ``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
+They add whole numbers, as ``neighbors.device`` says. Arguments are those of ``kernels``, with ``order`` a tensor and
+``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
 """
 
 from typing import Any

@@ -40,13 +40,6 @@ def harmonic(n: int) -> NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
 
 
-def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
-    """Soft − fraction for one validation point: (extra where labels match, always), the latter by its class."""
-    n = game.n_players
-    per_match = (harmonic(k)[k] - 1.0) / (n - 1) if n > 1 else 0.0
-    return per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n)
-
-
 def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, float | None]:
     """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance.
 
@@ -147,7 +140,8 @@ def knn_shapley(
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     total = shapley_total(game.keeping("knn_shapley", told), used, limit)
     if utility == "soft":
-        total += game.by_class(*_soft_shift(game, used))
+        per_match = (harmonic(used)[used] - 1.0) / (n - 1) if n > 1 else 0.0
+        total += game.by_class(per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n))
     return game.result(game.mean(total), "knn_shapley", told, approximate(limit, error), error)
 
 

@@ -2,7 +2,7 @@
 
 The players are records, or owners who hold many of them. A utility depends on the coalition alone: a coalition's
 records come in the order of the data, and where a model can start from somewhere, it starts from the model of all
-records. So utilities can be computed by anybody, in any order, and kept on disk by coalition.
+records. So utilities can be computed anywhere, in any order, and kept on disk by coalition.
 
 Rules for what can go wrong: a coalition to which the model cannot be fitted (one class only, say) or whose score is
 not a number is worth what no data is worth, and is counted; a worker that dies is replaced and its work done again; ^C
@@ -470,7 +470,7 @@ def players(
         if groups in X.features:
             raise UsageError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
         column, groups = groups, X[groups]
-    # A list goes through object, lest numpy turn what is missing among strings into a string.
+    # A list goes through object: numpy would turn what is missing among strings into a string.
     names = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if names.shape != (n,):
         raise InputError(f"groups must have one owner for each of the {n} records, got shape {names.shape}")

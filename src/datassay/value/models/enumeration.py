@@ -39,14 +39,11 @@ def enumerated(game: ModelGame, method: str, chance: Floats, parameters: dict[st
     run = Tally(game, method)
     codes = np.arange(2**n)
     players = np.arange(n)
-
-    def members(of: range) -> NDArray[np.bool_]:
-        return (codes[of.start : of.stop, None] >> players & 1).astype(np.bool_)
-
-    parts = chunks(2**n, min(64, game.at_once))
+    parts = [codes[part.start : part.stop, None] for part in chunks(2**n, min(64, game.at_once))]
+    tasks = (Task("sets", (part >> players & 1).astype(np.bool_)) for part in parts)
     worth = np.empty(2**n)
     at = 0
-    with run.answering((Task("sets", members(part)) for part in parts), 2**n) as stream:
+    with run.answering(tasks, 2**n) as stream:
         for answer in stream:
             worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
             at += len(answer.utilities)

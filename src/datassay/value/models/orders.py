@@ -162,7 +162,6 @@ def _by_orders(
         )
     parameters = parameters | {"sampling": sampling, "truncation": truncation, "max_coalitions": limit}
     run = Tally(replace(game, rules=replace(rules, max_coalitions=limit)), method)
-    nobody = np.zeros(n, np.bool_)
     known = limit if truncation is None else None
     draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
 
@@ -173,7 +172,7 @@ def _by_orders(
         for draw in draws:
             for order in orders_of(n, sampling, rules.seed, draw):
                 for cut in cuts:
-                    before = nobody.copy()
+                    before = np.zeros(n, np.bool_)
                     before[order[: cut.start]] = True
                     part = order[cut.start : cut.stop]
                     yield Task("chain", before, part, -1.0 if truncation is None else truncation)

@@ -128,14 +128,10 @@ def leave_one_out(
     game = make_model_game(model, X, y, X_val, y_val, options)
     n = game.n_players
     run = Tally(game, "leave_one_out")
-
-    def without(part: range) -> NDArray[np.bool_]:
-        members = np.ones((len(part), n), np.bool_)
-        members[np.arange(len(part)), np.arange(part.start, part.stop)] = False
-        return members
-
+    every = np.arange(n)
+    tasks = (Task("sets", np.array(part)[:, None] != every) for part in chunks(n, min(16, game.at_once)))
     found: list[Floats] = []
-    with run.answering((Task("sets", without(part)) for part in chunks(n, min(16, game.at_once))), n) as stream:
+    with run.answering(tasks, n) as stream:
         for answer in stream:
             found.append(game.filled(answer.utilities))
     if sum(map(len, found)) < n:

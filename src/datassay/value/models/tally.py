@@ -57,17 +57,19 @@ class Tally:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
         rules, run = self.rules, self.rules.run
         bar = Bar(run.get("progress"), total or 0, self.what)
-        stream = evaluate(
-            self.game, tasks, n_jobs=run.get("n_jobs"), client=run.get("client"), cache=self.cache,
-            seconds=rules.max_seconds,
-        )  # fmt: skip
+        jobs, client = run.get("n_jobs"), run.get("client")
+        stream = evaluate(self.game, tasks, n_jobs=jobs, client=client, cache=self.cache, seconds=rules.max_seconds)
         with bar as report:
             try:
                 for answer in stream:
-                    self._count(answer)
+                    done = 1 if self.what == "bags" else len(answer.utilities)
+                    self.coalitions += done
+                    self.fits += answer.fresh
+                    self.failures += answer.failures
+                    self.message = self.message or answer.message
                     if total is None:
                         bar.extend(max(self.coalitions, self._guess()))
-                    report(len(answer.utilities) if self.what != "bags" else 1)
+                    report(done)
                     yield answer
                 if rules.max_seconds is not None and time.time() > self.started + rules.max_seconds:
                     self.stopped = self.stopped or "seconds"
@@ -94,12 +96,6 @@ class Tally:
                 yield stream
             except KeyboardInterrupt:
                 self.stopped = "interrupted"
-
-    def _count(self, answer: Answer) -> None:
-        self.coalitions += 1 if self.what == "bags" else len(answer.utilities)
-        self.fits += answer.fresh
-        self.failures += answer.failures
-        self.message = self.message or answer.message
 
     def _guess(self) -> int:
         """How many coalitions there will be, where it is not known: by the width so far, or by the time."""

@@ -1,7 +1,8 @@
 """Who evaluates coalitions, and where utilities are kept.
 
 Our own solver works in threads; other models in processes that map the data into their memory and stay from call to
-call. Answers come in the order of the tasks, whoever found them. What is found is kept on disk by coalition, if asked.
+call; both on a cluster, where there is one. Answers come in the order of the tasks. What is found is kept on disk by
+coalition, if asked.
 """
 
 import copy
@@ -156,10 +157,9 @@ def evaluate(
     cache: UtilityCache | None = None,
     seconds: float | None = None,
 ) -> Generator[Answer, None, None]:
-    """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
+    """Answers to the tasks, at most a few ahead of the one being consumed, until the seconds are over.
 
-    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads; both
-    on a cluster, where there is one. Ends early when the seconds, counted from when the workers are there, are over.
+    They are counted from when the workers are there.
     """
     by = workers(n_jobs, client)
     runner: Crew
