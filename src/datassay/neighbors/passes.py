@@ -57,10 +57,7 @@ def _blocks(space: AnySpace, view: View[T], group: range, rows: int, scratch: Sc
 
 
 def accumulate(
-    space: AnySpace,
-    view: View[T],
-    add: Callable[[T, NDArray[np.float64]], None],
-    run: Schedule,
+    space: AnySpace, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Schedule
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     if isinstance(space, RecordSpace):
@@ -118,13 +115,7 @@ def one_by_one(space: AnySpace, view: View[T], run: Schedule) -> Iterator[T]:
 
 
 def space_on(
-    device: TorchDevice | None,
-    X: object,
-    X_val: object | None,
-    metric: str,
-    run: Schedule,
-    *,
-    zero_rows: bool = False,
+    device: TorchDevice | None, X: object, X_val: object | None, metric: str, run: Schedule, *, zero_rows: bool = False
 ) -> AnySpace:
     """The space behind the arguments of a value function: in memory, or on this device."""
     if device is None:

@@ -190,18 +190,13 @@ def _plan(space: RecordSpace, threads: int, memory: int, marks: int = 0) -> tupl
 
 
 def nearest_of(
-    space: RecordSpace,
-    points: range,
-    limit: int,
-    run: Schedule,
-    memory: int,
-    report: Callable[[int], None],
+    space: RecordSpace, points: range, limit: int, run: Schedule, memory: int, report: Callable[[int], None]
 ) -> NDArray[np.uint32]:
     """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files."""
     from datassay.neighbors import kernels
 
     wanted = min(limit, space.n_train)
-    room, m = _room(space, wanted), len(points)
+    room, m = room_for(space.n_train, wanted), len(points)
     kept: Floats = np.empty((m, room), space.dtype)
     bits, half = bits_of(kept)
     who, held = np.empty((m, room), np.uint32), np.zeros(m, np.int64)
@@ -245,14 +240,15 @@ def nearest_of(
     return order
 
 
-def _room(space: RecordSpace, wanted: int) -> int:
-    return min(space.n_train, max(2 * wanted, 64))
+def room_for(n: int, wanted: int) -> int:
+    """How many candidates are set aside before those that are too far are left out."""
+    return min(n, max(2 * wanted, 64))
 
 
 def points_at_once(space: RecordSpace, limit: int, n_jobs: int | None, memory: int) -> int:
     """How many validation points' lists of the nearest fit into the memory for lists."""
     wanted = min(limit, space.n_train)
-    room = _room(space, wanted)
+    room = room_for(space.n_train, wanted)
     each = room * (space.dtype.itemsize + 4) + 4 * wanted
     fixed = 24 * room * min(thread_count(n_jobs), space.n_validation)
     most = (memory - fixed) // each

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from datassay._errors import InputError
 from datassay.neighbors.buffers import Scratch, bits_of
 from datassay.neighbors.device.space import DeviceSpace
-from datassay.neighbors.records import RecordSpace
+from datassay.neighbors.records import RecordSpace, room_for
 from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
@@ -72,11 +72,9 @@ class View(Protocol[B_co]):
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Scratch a worker needs for each row of a block."""
-        ...
 
     def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> B_co:
         """Look from the validation points start … start+rows."""
-        ...
 
 
 def others(space: AnySpace) -> int:
@@ -116,7 +114,7 @@ class NearestRanking:
 
     def bytes_fixed(self, space: AnySpace) -> int:
         """A buffer of candidates, or of all points where most are wanted."""
-        return 36 * (space.n_train if self._sorts_all(space) else self._room(space))
+        return 36 * (space.n_train if self._sorts_all(space) else room_for(space.n_train, self._wanted(space)))
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Distances and the nearest."""
@@ -130,9 +128,6 @@ class NearestRanking:
     def _sorts_all(self, space: AnySpace) -> bool:
         return 2 * self._wanted(space) >= others(space)
 
-    def _room(self, space: AnySpace) -> int:
-        return min(space.n_train, max(2 * self._wanted(space), 64))
-
     def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
         """Select and rank the nearest."""
         from datassay.neighbors import kernels
@@ -145,7 +140,7 @@ class NearestRanking:
         if self._sorts_all(space):
             kernels.rank(bits, half, order, *scratch.to_sort(space.n_train))
         else:
-            room = self._room(space)
+            room = room_for(space.n_train, wanted)
             kernels.nearest(
                 bits,
                 half,

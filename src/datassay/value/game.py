@@ -216,12 +216,7 @@ def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[st
 
 
 def make_game(
-    given: Given,
-    weights: Weights = None,
-    n_classes: int | None = None,
-    *,
-    in_memory: bool = False,
-    **run: Unpack[Run],
+    given: Given, weights: Weights = None, n_classes: int | None = None, *, in_memory: bool = False, **run: Unpack[Run]
 ) -> Game:
     """Check everything that does not depend on the method, and find the neighbours, unless they were given.
 

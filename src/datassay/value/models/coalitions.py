@@ -42,11 +42,9 @@ class Estimator(Protocol):
 
     def fit(self, X: Any, y: Any) -> object:
         """Learn from rows and targets."""
-        ...
 
     def predict(self, X: Any) -> Any:
         """Predict targets."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +97,9 @@ class Evaluator(Protocol):
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
-        ...
 
     def run(self, task: Task, deadline: float | None) -> Answer | None:
         """The utilities of a task; None if it is too late."""
-        ...
 
 
 @dataclass(eq=False)
