@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, needed
 
 if TYPE_CHECKING:
     import torch
@@ -17,12 +17,8 @@ TorchDevice = TypeAliasType("TorchDevice", "torch.device")
 
 def the_torch() -> Any:
     """The module torch, which is an optional dependency."""
-    try:
+    with needed("a device needs torch", "gpu"):
         import torch
-    except ImportError:
-        raise MissingDependencyError(
-            'a device needs torch, which is not installed: pip install "datassay[gpu]"'
-        ) from None
     return torch
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import datassay as da
+from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count
+from datassay.report.job import Job
 from datassay.results import BLUE, ORANGE, SILVER
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def private_values(job: Job) -> Section:
         raise InputError("the table has no label: name the column to predict with --label")
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
-            f"{count(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a file "
-            "of public records with --validation"
+            f"{counted(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a "
+            "file of public records with --validation"
         )
     job.check_classes()
     if job.validation is None:

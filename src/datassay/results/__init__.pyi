@@ -36,5 +36,4 @@ from .result import Result as Result
 from .result import load_result as load_result
 from .values import Reading as Reading
 from .values import Values as Values
-from .values import high_is_suspicious as high_is_suspicious
 from .values import reading_of as reading_of

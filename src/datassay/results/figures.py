@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from datassay._errors import UsageError
-from datassay.results.files import check_folder, write_whole
+from datassay.results.files import check_file, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as MatplotlibAxes
@@ -52,10 +52,7 @@ def legend_name(name: object) -> str:
 
 def check_figure(path: str | os.PathLike[str]) -> None:
     """Raise at once, before any work, if a figure could not be written to ``path``."""
-    target = Path(path)
-    if target.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise UsageError(f"cannot draw {str(path)!r}: the name must end in .svg, .png or .pdf")
-    check_folder(target)
+    check_file(path, "draw", ".svg", ".png", ".pdf")
 
 
 def save_figure(axes: Axes, path: str | os.PathLike[str]) -> Path:

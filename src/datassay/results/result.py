@@ -310,8 +310,10 @@ def _from_plain(value: Any, hint: Any) -> Any:
             return None
         hint = Union[tuple(one for one in get_args(hint) if one is not type(None))]  # noqa: UP007
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias, as NDArray is from NumPy 2.5 on
+        return _from_plain(value, origin.__value__[inner])
     if origin in (Union, types.UnionType):
-        return _from_plain(value, inner[0]) if get_origin(inner[0]) is np.ndarray else value
+        return _from_plain(value, inner[0]) if get_origin(inner[0]) in (np.ndarray, NDArray) else value
     if origin is np.ndarray:
         kind = get_args(inner[1])[0]
         return np.asarray(value) if kind is np.generic else np.asarray(value).astype(kind)
