@@ -191,6 +191,9 @@ DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "
     "text": "refuse",
     "missing": "impute",
     "scale": "standard",
+    "permutations": 50,
+    "epsilon1": 100.0,
+    "epsilon2": 0.5,
 }
 """Options that are something else than None if left out."""
 

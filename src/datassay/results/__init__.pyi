@@ -2,6 +2,7 @@ from .facts import MOST_CLASSES as MOST_CLASSES
 from .facts import Fact as Fact
 from .facts import Parameter as Parameter
 from .facts import as_facts as as_facts
+from .facts import rank_correlation as rank_correlation
 from .facts import row_of as row_of
 from .figures import BLUE as BLUE
 from .figures import GREEN as GREEN
@@ -27,12 +28,14 @@ from .files import write_folder as write_folder
 from .files import write_together as write_together
 from .files import write_whole as write_whole
 from .frames import Columns as Columns
+from .frames import Floats as Floats
 from .frames import Frame as Frame
 from .frames import Framed as Framed
 from .frames import FrameKind as FrameKind
 from .frames import make_frame as make_frame
 from .result import PerRecord as PerRecord
 from .result import Result as Result
+from .result import as_named as as_named
 from .result import load_result as load_result
 from .values import Reading as Reading
 from .values import Values as Values

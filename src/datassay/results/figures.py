@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as MatplotlibAxes
 
 Axes = TypeAliasType("Axes", "MatplotlibAxes")
+"""Axes of matplotlib, which is imported when something is drawn."""
+
 BLUE: Final = "#4477aa"
 ORANGE: Final = "#ee7733"
 GREEN: Final = "#228833"
@@ -31,13 +33,13 @@ PALETTE: Final = (
 
 def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
     """The axes given, or those of a new figure, which notebooks and plt.show() display; without a frame."""
-    from matplotlib.axes import Axes as MatplotlibAxes
+    from matplotlib import axes
 
     if ax is None:
         from matplotlib import pyplot as plt
 
         ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
-    elif not isinstance(ax, MatplotlibAxes):
+    elif not isinstance(ax, axes.Axes):
         raise UsageError(
             f"ax must be matplotlib axes, got {type(ax).__name__}; to save a plot: plot().figure.savefig('plot.svg')"
         )

@@ -49,6 +49,9 @@ class Result(Framed):
     ASIDE: ClassVar[tuple[str, ...]] = ()
     """Fields that become columns in a way of their own: ``_columns`` adds them, and ``_fields`` reads them back."""
 
+    ROWS: ClassVar[str] = "records"
+    """What the rows of the table are."""
+
     # A kind declares those of these that it has, in an order of its own; none of them is a default for its fields.
     if TYPE_CHECKING:
         parameters = cast(Mapping[str, Parameter], {})
@@ -91,8 +94,7 @@ class Result(Framed):
         return f"{type(self).__name__}({len(self):,} {self._who()})"
 
     def _who(self) -> str:
-        """What the rows of the table are."""
-        return "records"
+        return self.ROWS
 
     @classmethod
     def _answer(cls) -> list[Field[Any]]:
@@ -171,6 +173,11 @@ class Result(Framed):
 
     def _in_words(self, lines: list[str]) -> str:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+def as_named(*names: str) -> dict[str, str]:
+    """Columns called like the fields that they hold."""
+    return {name: name for name in names}
 
 
 class PerRecord(Result):

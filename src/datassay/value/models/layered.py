@@ -191,7 +191,10 @@ class Design(Result):
         return float(together.sum() / (self.n * (self.n - 1)))
 
     def facts(self) -> dict[str, Fact]:
-        """The headline numbers: ``players`` … ``c``, ``coalitions``, ``coalitions_per_player``, ``fits`` for all."""
+        """The headline numbers.
+
+        ``players``, ``alpha``, ``beta``, ``c``; ``coalitions``, ``coalitions_per_player``, ``fits`` for all players.
+        """
         return as_facts(
             {
                 "players": self.n, "alpha": self.alpha, "beta": self.beta, "c": self.c,
