@@ -10,7 +10,6 @@ from datassay import _checks
 from datassay._run import Client, Fits, Threads
 from datassay.data import Ids
 
-DEFAULT_COALITIONS = 10_000
 Scorer = Callable[[Any, Any, Any], float]
 Scoring = TypeAliasType("Scoring", str | Scorer | None)
 Groups = TypeAliasType("Groups", str | Ids)
