@@ -57,7 +57,11 @@ HONEST = [
 def test_honest_mechanisms_are_not_refuted(settings):
     claims = (2.0,) if settings.get("sampling") == 0.3 else (1.0, 4.0) if "sampling" in settings else (0.5, 1.0, 4.0)
     for epsilon in claims:
-        found = da.audit(**settings, epsilon=epsilon, delta=DELTA, confidence=SURE)
+        # At ε ≤ 1 neither 2000 releases nor 500 tell a mechanism from one of half the noise (it would take 10,000): both
+        # see one that gives the data away, so that 500 will do.
+        few = 4 if epsilon <= 1 and "sampling" not in settings else 1
+        trials = settings["trials"] // few
+        found = da.audit(**settings | {"trials": trials}, epsilon=epsilon, delta=DELTA, confidence=SURE)
         assert not found.refuted, found
         assert found.lower_bound <= epsilon
         assert found.noise_bound <= epsilon * 1.01

@@ -11,7 +11,7 @@ from typing import Literal, Unpack, get_args
 
 import numpy as np
 
-from datassay import _checks
+from datassay import _checks, _choices
 from datassay._choices import Metric, StrategyName, Unseen, Utility
 from datassay._errors import UsageError
 from datassay._run import Blocks, documented
@@ -152,11 +152,11 @@ def disclosure_game(
     )  # fmt: skip
     rules = GameRules(
         t_max, target, k, metric, utility, "origin" if unseen is None else unseen, max_queries, every,
-        exploration=0.1 if exploration is None else exploration,
-        learning_rate=0.1 if learning_rate is None else learning_rate,
+        exploration=_choices.DEFAULT_EXPLORATION if exploration is None else exploration,
+        learning_rate=_choices.DEFAULT_LEARNING_RATE if learning_rate is None else learning_rate,
     )  # fmt: skip
-    share = 0.6 if share is None else _checks.number("share", share, above=0, at_most=1)
-    bootstrap = 10 if bootstrap is None else _checks.integer("bootstrap", bootstrap, at_least=1)
+    share = _choices.DEFAULT_SHARE if share is None else _checks.number("share", share, above=0, at_most=1)
+    bootstrap = _choices.DEFAULT_BOOTSTRAP if bootstrap is None else _checks.integer("bootstrap", bootstrap, at_least=1)
     seed = None if seed is None else _checks.integer("seed", seed, at_least=0)
     _checks.boolean("diagnostics", diagnostics)
     check_ledger(ledger)
