@@ -86,6 +86,8 @@ def spoiled(monkeypatch, factor):
 )
 def test_too_little_noise_is_caught(settings, factor, monkeypatch):
     spoiled(monkeypatch, factor)
+    if factor == 0.5:  # seen by a quarter of the trials: at 1000 its rates are 13 deviations beyond what is allowed
+        settings = settings | {"trials": settings["trials"] // 4}
     found = da.audit(**settings, epsilon=6.0, delta=DELTA)
     assert found.refuted, found
 

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 import datassay as da
 from datassay.cli import app
-from datassay.data import simulate
 from datassay.report import Figure, Grid, Paragraph
 from datassay.report.content import plain
 from datassay.report.page import drawing
@@ -486,8 +485,7 @@ class TestRelease:
             )
             assert (row["worth considering"] in ("yes", "pick")) == (not beaten) or row["worth considering"] == "pick"
 
-    def test_the_command_to_make_it_is_there(self, monkeypatch):
-        monkeypatch.setattr(simulate.census, "__defaults__", (600, 0))
+    def test_the_command_to_make_it_is_there(self):
         section = da.report("census", quick=True, sections=["release"]).section("release")
         name = section.facts["recommended_release"]
         aside = "--ignore label_error,duplicate_of,rare"
