@@ -78,9 +78,8 @@ class PrivateValues(PerRecord):
     def epsilon_for(self, recipients: int, delta: float | None = None) -> float:
         """ε when so many recipients put their values together.
 
-        Where the guarantee allows for collusion it is the guarantee's own, for any number. Where every recipient has
-        noise of their own it composes: at ``delta``, by the accountant, or at the guarantee's δ if left out (recipients
-        times ε if that is 0).
+        Where the guarantee allows for collusion, its own ε, for any number. Where every recipient has noise of their
+        own it composes: at ``delta`` by the accountant, or at the guarantee's δ if left out (recipients × ε if 0).
         """
         recipients = _checks.integer("recipients", recipients, at_least=1)
         if self.guarantee.audience != "owner, no collusion":
@@ -137,8 +136,8 @@ class PrivateValues(PerRecord):
     def save_owners(self, folder: str | os.PathLike[str], progress: Progress = None) -> Path:
         """Write one small JSON file for each owner into ``folder``: their id, their value, and the guarantee.
 
-        Nothing in it depends on anybody else's record but through the guarantee. The folder must be new or empty; it
-        appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
+        A file depends on other records only as the guarantee allows. The folder must be new or empty; it appears whole
+        or not at all. Files are named by id, with characters that a file name cannot hold escaped.
         """
         promise = {"method": self.method, "guarantee": self.guarantee.to_dict(), "version": self.version}
 
