@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._tensors import without_tensors
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.labels import Codes, as_ids, as_labels, as_targets, coded
+from datassay.data.labels import Codes, as_labels, as_targets, coded, ids_of
 from datassay.data.reading import frame_index
 from datassay.data.records import ACCEPTED, Records, scaled
 from datassay.data.table import Table
@@ -205,12 +204,8 @@ def _join(
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
     if len(classes) == 1:
         notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
-    chosen = np.arange(n) if ids is None else as_ids(np.asarray(without_tensors(ids)), "ids")
-    if len(chosen) != n:
-        raise InputError(f"ids has {len(chosen)} entries for {n} records")
-    return Inputs(
-        points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, ids is not None, notes, encoder
-    )
+    chosen, given = ids_of(ids, n), ids is not None
+    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, given, notes, encoder)
 
 
 def prepare_records(records: Records, y: object, X_val: object | None, y_val: object | None, ids: object) -> Inputs:
@@ -233,9 +228,7 @@ def prepare_records(records: Records, y: object, X_val: object | None, y_val: ob
         notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
     if len(classes) == 1:
         notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
-    found = records.ids() if ids is None else as_ids(np.asarray(ids), "ids")
-    if len(found) != len(records):
-        raise InputError(f"ids has {len(found)} entries for {len(records)} records")
+    found = records.ids() if ids is None else ids_of(ids, len(records))
     found.setflags(write=False)  # a result need not copy what cannot change
     codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
     given = ids is not None or records.id is not None
