@@ -29,13 +29,11 @@ def draw_prices(ax: "Axes", worth: Floats, prices: Floats, label: str | None) ->
     ax.set_ylabel("price")
 
 
-def draw_inclusiveness(ax: "Axes", lines: Iterable[tuple[str, Floats, Floats]]) -> None:
-    """The share of owners paid against θ, a line for each name."""
-    for name, theta, share in lines:
-        ax.plot(theta, share, marker="o", markersize=3, label=name)
-    ax.axvline(1, color="black", linewidth=0.8, linestyle="dashed")
-    ax.set_xlabel("θ")
-    ax.set_ylabel("share of owners paid")
+def draw_lines(ax: "Axes", lines: Iterable[tuple[str, Floats, Floats]], xlabel: str, size: int) -> None:
+    """A line for each name, with a mark of this size at every point."""
+    for name, x, y in lines:
+        ax.plot(x, y, marker="o", markersize=size, label=name)
+    ax.set_xlabel(xlabel)
     ax.legend(frameon=False)
 
 
@@ -63,15 +61,6 @@ def draw_trajectory(ax: "Axes", budget: Floats, track: Floats, target: float | N
 
 def _style(label: str | None) -> dict[str, Any]:
     return {"color": BLUE} if label is None else {"label": legend_name(label)}
-
-
-def draw_curves(ax: "Axes", rows: Floats, columns: Floats, found: Floats, label: str | None) -> None:
-    """A curve over T_max for every exploration."""
-    start = "" if label is None else f"{label}, "
-    for j, c in enumerate(columns):
-        ax.plot(rows, found[:, j], marker="o", markersize=4, label=f"{start}c = {c:g}")
-    ax.set_xlabel("T_max")
-    ax.legend(frameon=False)
 
 
 def draw_map(ax: "Axes", rows: Sequence[float], columns: Sequence[float], found: Floats, lowest: float) -> None:

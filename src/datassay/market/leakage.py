@@ -1,4 +1,4 @@
-"""What a model of noisy centres gives away, beside what one of the records themselves would: LiRA before and after."""
+"""What a model of noisy centres gives away, compared with a model of the records themselves: LiRA before and after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,10 +104,10 @@ def disclosure_leakage(
     seed: int = 0,
     **run: Unpack[Blocks],
 ) -> Leakage:
-    """What disclosure saves the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
+    """What disclosure spares the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
 
-    The attacker knows a person's record and asks the model about it. Where the model holds the noisy centre instead,
-    the record is no longer its own nearest neighbour.
+    The attacker knows a person's record and asks the model about it. If the model holds the noisy centre instead, the
+    record is no longer its own nearest neighbour.
 
     Parameters
     ----------

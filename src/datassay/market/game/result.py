@@ -147,12 +147,10 @@ class Disclosure(PerRecord):
         """Utility of the consumer's model (the centres in use) on other points, a test set say."""
         points, labels = self.as_played(X, y)
         classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
-        here = codes[: len(self)]
-        how = self.parameters
-        return knn_utility(
-            self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(how["k"])),
-            metric=str(how["metric"]), utility=how["utility"], run=Schedule(n_jobs, here=True),  # type: ignore[arg-type]
-        )  # fmt: skip
+        here, theirs, held = codes[: len(self)], codes[len(self) :], self.centres[self.used]
+        how: Any = {name: self.parameters[name] for name in ("k", "metric", "utility")}
+        run = Schedule(n_jobs, here=True)
+        return knn_utility(held, here[self.used], points, theirs, len(classes), run=run, **how)
 
     def as_played(self, X: Points, y: Labels | None = None) -> tuple[Floats, NDArray[np.generic]]:
         """Features of records in the form in which the game had them, tables encoded as its own were; and labels."""
@@ -224,12 +222,10 @@ class Disclosure(PerRecord):
             f"A query costs ε = {self.query_cost:.6g} over {d:,} features; the record most asked for spent "
             f"{most * self.query_cost:.6g} in {most} quer{'y' if most == 1 else 'ies'}{rest}.",
         ]  # fmt: skip
-        last = {name: track[-1] for name, track in self.trajectory.items()}
-        if not math.isnan(last["error"]):
-            agree = (
-                "" if math.isnan(last["spearman"]) else f"; rank correlation with true values {last['spearman']:.3f}"
-            )
-            lines.append(f"For the owner: centres are {last['error']:.4g} off on average{agree}.")
+        off, agreement = (self.trajectory[name][-1] for name in ("error", "spearman"))
+        if not math.isnan(off):
+            agree = "" if math.isnan(agreement) else f"; rank correlation with true values {agreement:.3f}"
+            lines.append(f"For the owner: centres are {off:.4g} off on average{agree}.")
         lines.append(f"Guarantee: {self.guarantee}.")
         return self._in_words(lines)
 
