@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import Measure, Metric, Unseen, Utility
@@ -23,14 +22,13 @@ from datassay.data import Ids, Labels, PathLike, Points
 from datassay.market.disclosure import disclosure_game
 from datassay.market.figures import draw_lines, draw_map
 from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, inputs_of, play
-from datassay.market.pricing import gini
+from datassay.market.pricing import Floats, gini
 from datassay.privacy import fingerprint
 from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 _SHOWN = {
     "reached": "share of games that reach the target",

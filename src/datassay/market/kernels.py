@@ -1,12 +1,9 @@
 """Neighbours that move, compiled: what one moved centre changes, and the bandit's steps.
 
 Every validation point keeps a sorted list of its nearest centres, somewhat longer than k. A moved centre leaves the
-list and enters it again where it belongs; when a list has become too short, that one point's ranking is made anew.
-Points that were never queried are in no list: they are all at the origin, at one distance, in the order of their
-indices, and are merged in when votes are counted. Nothing the size of (points × validation points) is kept.
-
-Distances are summed in the order of features, so that the bits are those of the neighbours' room. Ties go to the
-smaller index.
+list and enters it again where it belongs; a list that has become too short is made anew. Points that were never queried
+are all at the origin, in no list, and are merged in when votes are counted. Nothing the size of (points × validation
+points) is kept. Distances have the bits of the neighbours' room, and ties go to the smaller index.
 """
 
 from collections import namedtuple

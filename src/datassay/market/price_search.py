@@ -15,13 +15,12 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Ids
 from datassay.market.figures import draw_lines
-from datassay.market.pricing import price, target_of, worth_of
+from datassay.market.pricing import Floats, price, target_of, worth_of
 from datassay.results import Fact, Parameter, Result, Values, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 _BOUGHT = ("cost", "greedy_cost", "bought", "inclusiveness", "gini", "proven")  # facts of a purchase
 
 
@@ -35,10 +34,9 @@ class PriceSearch(Result):
         One entry for every pair: the privacy cost of all records for sale as a part of their value (``markup``), what
         the best response costs and what the greedy cover would, how many records it buys, the share of owners paid, the
         Gini coefficient of payments, and whether the optimum was proven.
-    sold
-        Whether the consumer buys at all: the best response is within ``budget``.
-    target, budget
-        The value that the consumer wants, and the most they would pay (None: anything).
+    sold, target, budget
+        Whether the best response is within the budget, so that the consumer buys; the value that the consumer wants;
+        and the most they would pay (None: anything).
     """
 
     COLUMNS: ClassVar = {name: name for name in ("theta", "gamma", "markup", *_BOUGHT, "sold")}
@@ -182,7 +180,6 @@ def search_prices(
     >>> search.bought.tolist()
     [1, 2]
     """
-    _checks.not_one_string("thetas", thetas, "numbers")
     if markups is not None and gammas is not None:
         raise UsageError("name markups or gammas, not both: each says how large the privacy cost is")
     sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups

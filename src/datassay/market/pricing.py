@@ -17,15 +17,13 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.data import Ids, ids_of
-from datassay.market.cover import cheapest_cover
+from datassay.market.cover import Floats, cheapest_cover
 from datassay.market.figures import draw_prices
 from datassay.privacy import PrivateValues
 from datassay.results import Columns, Fact, Parameter, PerRecord, Result, Values, as_facts, axes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 def gini(amounts: ArrayLike) -> float:
@@ -98,10 +96,8 @@ class Prices(PerRecord):
         """The consumer's best response: the cheapest records whose values add up to ``target`` at least.
 
         min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}: a knapsack of what is left out, searched around where the
-        relaxation stops (Pisinger 1997), by the number of records, and through all subsets of those in doubt. Where
-        that is too much to look at, the best cover found comes back with ``proven`` False, and ``bound`` says how much
-        cheaper one could be.
-
+        relaxation stops (Pisinger 1997), by the number of records, and through all subsets of those in doubt. If that
+        is too much, the best cover found comes back with ``proven`` False, and ``bound`` says how cheap one could be.
         ``target`` is in units of value; ``share`` names it as a part of all value for sale instead.
 
         >>> import datassay as da
@@ -187,10 +183,8 @@ class Purchase(Result):
         Positions of the records bought, what they cost, and what they are worth together.
     greedy, greedy_cost
         The cover made of the best bargains in order, less what turns out superfluous: never cheaper than ``chosen``.
-    relaxed_cost
-        What the last record would cost if a part of it could be bought: no cover is cheaper.
-    bound
-        What no cover is cheaper than, as far as was proven.
+    relaxed_cost, bound
+        The cost if a part of the last record could be bought, and the highest bound proven: no cover is cheaper.
     target
         The value to reach.
     payments, ids, worth

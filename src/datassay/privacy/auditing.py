@@ -42,17 +42,14 @@ class Audit(Result):
     ----------
     mechanism, epsilon, delta, relation
         The claim.
-    lower_bound
-        The true ε is at least this, with the stated confidence, for any mechanism.
-    noise_bound
-        ε is at least this if the noise is of the kind claimed (None if it is not known).
-    faults
-        What is proven wrong with the mechanism, one line each; empty if nothing is.
-    bounds
-        How each way of looking contributed to ``lower_bound``: bounds by name.
+    lower_bound, noise_bound
+        The true ε is at least this, with the stated confidence: for any mechanism, and if the noise is of the kind
+        claimed (None if it is not known).
+    faults, bounds
+        What is proven wrong with the mechanism, one line each; and by name the bounds of which ``lower_bound`` is the
+        highest.
     confidence, trials
-        Chance that no honest mechanism is refuted and all bounds hold, and how many releases there were from the two
-        data sets together.
+        Chance that no honest mechanism is refuted and all bounds hold; releases from the two data sets together.
     false_positives, true_positives
         Rates of the best guesser by threshold, on releases it was not fitted to.
     """

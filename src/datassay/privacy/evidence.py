@@ -90,10 +90,7 @@ def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequ
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good.
-
-    Every third release, whichever it is from, is there to learn from; the others are counted.
-    """
+    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good."""
 
     outputs: Outputs
     is_first: NDArray[np.bool_]
@@ -101,7 +98,7 @@ class Trials:
     one_run: bool = False
 
     def split(self) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:
-        """To learn from: of the first and of the second data set; to count: the same."""
+        """Every third release to learn from, of the first and of the second data set; the others to count, likewise."""
         learning = np.arange(len(self.outputs)) % 3 == 0
         parts = [
             (self.outputs[rows & self.is_first], self.outputs[rows & ~self.is_first]) for rows in (learning, ~learning)

@@ -29,7 +29,7 @@ from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.promise import PlannedRelease, check_ledger
+from datassay.privacy.promise import Floats, PlannedRelease, check_ledger
 from datassay.privacy.public import check_public
 from datassay.privacy.releases import private_tknn_shapley
 from datassay.privacy.values import PrivateValues
@@ -39,7 +39,6 @@ from datassay.value import Design, data_shapley, is_stable, layered_design, laye
 if TYPE_CHECKING:
     from datassay.value import StableLogisticRegression
 
-Floats = NDArray[np.float64]
 LOW_CORRELATION = 0.5
 
 
@@ -365,8 +364,7 @@ def private_layered_shapley(
 
     The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
     (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
-    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` says all that
-    beforehand.
+    records, with a :class:`LowUtilityWarning` if it is low; :func:`plan_private_layered` does so alone.
 
     Parameters
     ----------

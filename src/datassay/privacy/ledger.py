@@ -114,8 +114,7 @@ class Ledger:
         What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
         (``replace-features``, for disclosures, which give labels away). ``neighbours``, its earlier name, is taken too.
 
-    All releases in a ledger share its budget, for any version of the data: otherwise adding one record would give a new
-    budget for the old ones.
+    All releases share the budget, whatever the version of the data: a new record gives no new budget for the old ones.
 
     Examples
     --------

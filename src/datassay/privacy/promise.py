@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import Relation
@@ -17,11 +16,9 @@ from datassay.data import Inputs
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience, Guarantee
 from datassay.privacy.ledger import Ledger, LedgerLine
-from datassay.privacy.statistics import NoisyCounts
+from datassay.privacy.statistics import Floats, NoisyCounts
 from datassay.privacy.values import PrivateValues
 from datassay.results import Parameter
-
-Floats = NDArray[np.float64]
 
 
 def fingerprint(*parts: object) -> str:
@@ -111,15 +108,10 @@ class PlannedRelease:
         return Paid(ledger, ledger.spend(dataset, request, [self.cost], mechanism, self.audience), None)
 
     def result(
-        self,
-        inputs: Inputs,
-        values: Floats,
-        guarantee: Guarantee,
-        notes: Sequence[str],
-        statistics: NoisyCounts | None = None,
+        self, inputs: Inputs, values: Floats, guarantee: Guarantee, notes: list[str], counts: NoisyCounts | None = None
     ) -> PrivateValues:
         """What was released: the values, and the guarantee they are under."""
-        how = guarantee, statistics, self.parameters, inputs.labels, tuple(notes), (self.cost,)
+        how = guarantee, counts, self.parameters, inputs.labels, tuple(notes), (self.cost,)
         return PrivateValues(values, inputs.ids, self.method, *how)
 
 

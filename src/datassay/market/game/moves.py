@@ -47,12 +47,9 @@ def _play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], No
     used = np.zeros(setup.n, np.bool_)
     every = rules.every or 1
     # A strategy is the consumer's: it gets copies, so that it cannot change whose record is charged.
-    copied = (inputs.labels, inputs.ids, setup.points_val, inputs.labels_val)
-    labels, ids, theirs, y_val = (_read_only(array.copy()) for array in copied)
-    view = partial(
-        ConsumerView, centres=_read_only(model.centres), labels=labels, ids=ids, X_val=theirs, y_val=y_val, k=rules.k,
-        metric=rules.metric,
-    )  # fmt: skip
+    seen = {"labels": inputs.labels, "ids": inputs.ids, "X_val": setup.points_val, "y_val": inputs.labels_val}
+    copies: dict[str, Any] = {name: _read_only(array.copy()) for name, array in seen.items()}
+    view = partial(ConsumerView, centres=_read_only(model.centres), **copies, k=rules.k, metric=rules.metric)
     idea = _idea(strategy, setup.n)
     held = np.zeros(setup.n, np.int64)  # copies that are in the centres
     table.track(0, held, utility, idea)
@@ -88,13 +85,13 @@ def _play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], No
                 outcome = SPENT if ours else STOPPED
                 break
             moving = moving and move.use is None
-            for part, copies in owner.answer(asked[:left], at_once):
+            for part, noisy in owner.answer(asked[:left], at_once):
                 held[part] += 1
                 if moving:
-                    for i, copy in zip(part.tolist(), copies, strict=True):
+                    for i, copy in zip(part.tolist(), noisy, strict=True):
                         utility = model.receive(i, copy, held[i])
                 else:
-                    model.centres[part] += (copies - model.centres[part]) / held[part, None]
+                    model.centres[part] += (noisy - model.centres[part]) / held[part, None]
                 report(len(part))
             step += 1
             used = held > 0

@@ -17,7 +17,7 @@ from datassay._run import Schedule
 from datassay._version import __version__
 from datassay.data import Encoder, Labels, Points, Table, as_labels
 from datassay.market.figures import draw_spending, draw_trajectory
-from datassay.market.moving import knn_utility
+from datassay.market.moving import Floats, knn_utility
 from datassay.market.pricing import gini
 from datassay.neighbors import as_floats
 from datassay.privacy import Guarantee, NoisyRecords
@@ -26,7 +26,6 @@ from datassay.results import Columns, Fact, Frame, FrameKind, Parameter, PerReco
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UNCERTIFIED: Final = "not certified:"
 REACHED: Final = "target reached"
@@ -42,12 +41,10 @@ class Disclosure(PerRecord):
     values, ids, labels
         What was spent on each record, in ε a feature; their ids and labels.
     queries, received, centres, used
-        How often each record was queried (and its owner's budget charged), how many of these noisy copies arrived (all,
-        but for those that were lost when the game was cut short), the mean of those that did (zeros if none), and
-        whether the consumer's model holds it.
+        How often each record was queried (and charged), how many of these copies arrived (all but those lost when the
+        game was cut short), their mean (zeros if none), and whether the consumer's model holds it.
     scores
-        What the consumer thinks of each record in the end: the bandit's Q, or the value of its centre; not a number
-        where the strategy has no such idea.
+        The consumer's scores in the end: the bandit's Q, or values of the centres; not a number without any.
     worth
         True k-NN Shapley values. For the owner only, as are ``spearman`` and ``error`` of the trajectory and
         ``full_utility``: they are computed from the records as they are. :meth:`for_consumer` leaves them out.
@@ -63,11 +60,10 @@ class Disclosure(PerRecord):
     target, utility, full_utility
         What the consumer wanted, what it got, and what it would have got from the records as they are.
     epsilon, t_max, query_cost, mechanism
-        ε a feature (the mean, if they differ), queries a record, what a query really costs (Σ ε over features), and
-        the noise: bounds and ε of every feature.
+        ε a feature (the mean, if they differ), queries a record, the cost of a query (Σ ε over features), and the
+        noise: bounds and ε of every feature.
     guarantee
-        What is promised for the whole game, whatever the consumer does: T_max queries of a record. Not certified for a
-        rehearsal.
+        The promise for T_max queries of every record, whatever the consumer does. Not certified for a rehearsal.
     strategy, parameters, seed, notes, version
         How the game was played. A game with a seed is a rehearsal.
     """

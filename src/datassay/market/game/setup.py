@@ -13,13 +13,11 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Schedule
 from datassay.data import Ids, Inputs, Labels, Points, prepare
 from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
-from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.market.owner import DataOwner, Floats, Ints, RehearsingOwner
 from datassay.market.strategies import NoisyShapley, Strategy, shapley_values
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Bounds = str | tuple[ArrayLike, ArrayLike] | NDArray[np.float64]
 MOST_QUERIES: Final = 10**12  # of a record: far more than anybody will make, and still counted exactly
 FARTHEST: Final = 50  # scales of Laplace noise: more than that has a chance of 2e-22
