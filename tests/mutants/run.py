@@ -464,26 +464,16 @@ def draw(count: int, seed: int) -> list[Place]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
-def run_room(room: str, chosen: list[Place]) -> None:
+def run_room(room: str, tried: list[Place], quick: bool, tests: list[str] | None) -> None:
     """Try these mutants of a room, in this process."""
     import pytest
 
-    tests = [str(ROOT / "tests" / room), str(SOURCE / room), *(str(ROOT / file) for file in ALSO.get(room, ()))]
-    quiet = [
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "--rootdir",
-        str(ROOT),
-        "-c",
-        str(ROOT / "pyproject.toml"),
-    ]
+    own = ["tests/" + room, f"src/datassay/{room}", *ALSO.get(room, ())]
+    asked = [str(ROOT / test) for test in tests or own] + (["-m", "not slow"] if quick else [])
+    quiet = f"-q -p no:cacheprovider -p no:xdist --timeout=120 --rootdir {ROOT} -c {ROOT / 'pyproject.toml'}".split()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        loop = Loop(room, chosen)
-        code = pytest.main([*tests, *quiet, "--timeout=120", f"--basetemp={folder}/tests"], plugins=[loop])
+        code = pytest.main([*asked, *quiet, f"--basetemp={folder}/tests"], plugins=[Loop(room, tried)])
         sys.exit(code if code > pytest.ExitCode.TESTS_FAILED else 0)
 
 
@@ -495,25 +485,30 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--room", action="append", help="one of them only", choices=ROOMS)
     parser.add_argument("--match", default="", help="only mutants whose file:function has this in it, all of them")
+    parser.add_argument("--change", default="", help="of those, the ones whose «was -> became» has this in it")
+    parser.add_argument(
+        "--quick", action="store_true", help="without slow tests: a run without it asks survivors again"
+    )
+    parser.add_argument("--test", action="append", help="these tests alone, such as tests/value/test_tknn.py::test_it")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.match:
         chosen = [place for place in draw(10**9, 0) if asked.match in f"{place.file}:{place.function}"]
+        chosen = [place for place in chosen if asked.change in make(place).key]
     else:
         chosen = draw(asked.count, asked.seed)
+    rooms = [room for room in asked.room or ROOMS if any(place.file.split("/")[0] == room for place in chosen)]
     if asked.here:
-        run_room(asked.room[0], [place for place in chosen if place.file.split("/")[0] == asked.room[0]])
+        run_room(rooms[-1], [one for one in chosen if one.file.split("/")[0] == rooms[-1]], asked.quick, asked.test)
         return
-    for room in asked.room or ROOMS:
-        if any(place.file.split("/")[0] == room for place in chosen):
-            print(f"{room} …", flush=True)
-            command = [sys.executable, __file__, "--here", f"--room={room}", f"--count={asked.count}"]
-            command += [f"--seed={asked.seed}", f"--match={asked.match}"]
-            with (KEPT / f"{room}.log").open("w") as log:
-                path = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
-                if subprocess.run(command, env=path, stdout=log).returncode:
-                    sys.exit(f"the tests of {room} could not be run: see {log.name}")
-    sys.exit(tell(chosen, asked.room or ROOMS))
+    for room in rooms:
+        print(f"{room} …", flush=True)
+        command = [sys.executable, __file__, "--here", *sys.argv[1:], f"--room={room}"]
+        with (KEPT / f"{room}.log").open("w") as log:
+            path = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
+            if subprocess.run(command, env=path, stdout=log).returncode:
+                sys.exit(f"the tests of {room} could not be run: see {log.name}")
+    sys.exit(tell(chosen, rooms))
 
 
 def equal() -> set[str]:
@@ -522,7 +517,7 @@ def equal() -> set[str]:
     return {f"{one['function']}: {one['was']} -> {one['became']}" for one in known}
 
 
-def tell(chosen: list[Place], rooms: tuple[str, ...] | list[str]) -> int:
+def tell(chosen: list[Place], rooms: list[str]) -> int:
     """Count how mutants ended and print those that survived without a reason: 1 if there are any."""
     ended = {one["key"]: one["ending"] for room in ROOMS for one in _lines(KEPT / f"{room}.results.jsonl")}
     ended |= dict.fromkeys(equal(), "equal")
