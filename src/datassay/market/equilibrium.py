@@ -19,10 +19,11 @@ from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay._work import Bar, chunks, in_order, thread_count
 from datassay.data import Ids, Labels, PathLike, Points
+from datassay.market.cover import Floats
 from datassay.market.disclosure import disclosure_game
 from datassay.market.figures import draw_lines, draw_map
 from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, inputs_of, play
-from datassay.market.pricing import Floats, gini
+from datassay.market.pricing import gini
 from datassay.privacy import fingerprint
 from datassay.results import Fact, Parameter, Result, as_facts, axes_on
 
@@ -112,8 +113,8 @@ class Equilibrium(Result):
     def best_response(self, epsilon: float, t_max: int, chance: float = 1.0) -> tuple[float, float] | None:
         """The consumer's choice: the exploration with the least mean budget, and that budget.
 
-        Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none. What is
-        spent in vain counts too.
+        Of those that reach the target in a share ``chance`` of the repeats at least; None if none do. Games that fail
+        count towards the budget.
         """
         chance = _checks.number("chance", chance, above=0, at_most=1)
         here = (self.epsilon == epsilon) & (self.t_max == t_max)
@@ -127,8 +128,7 @@ class Equilibrium(Result):
     def solution(self, chance: float = 1.0) -> dict[str, float] | None:
         """The owner leads: ε and T_max for which the consumer's best response spends the most; None if none succeeds.
 
-        max over (ε, T_max) of min over c of the mean budget to the target. Of equals, the one that spreads spending
-        most evenly.
+        max over (ε, T_max) of min over c of the mean budget to the target; of equals the most even in its spending.
         """
         best: dict[str, float] | None = None
         for epsilon, t_max in sorted(set(zip(self.epsilon.tolist(), self.t_max.tolist(), strict=True))):

@@ -14,8 +14,9 @@ from datassay._run import Threads, documented
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Ids
+from datassay.market.cover import Floats
 from datassay.market.figures import draw_lines
-from datassay.market.pricing import Floats, price, target_of, worth_of
+from datassay.market.pricing import price, target_of, worth_of
 from datassay.results import Fact, Parameter, Result, Values, as_facts, axes_on
 
 if TYPE_CHECKING:

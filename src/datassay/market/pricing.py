@@ -53,10 +53,8 @@ class Prices(PerRecord):
     ----------
     values, ids
         The price of each record, not a number where it is not for sale.
-    worth
-        The value φ that the price is made of.
-    theta, gamma
-        Of p = φ + γ φ^θ.
+    worth, theta, gamma
+        The value φ of each record, θ and γ of its price φ + γ φ^θ.
     method, parameters, notes
         How φ was obtained.
     """

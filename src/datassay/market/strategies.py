@@ -37,10 +37,8 @@ class ConsumerView:
         queries are left. ``centres`` changes as copies come in: copy it to keep it.
     labels, ids
         Of the records.
-    X_val, y_val, k, metric
-        The consumer's validation points, and its k-NN classifier.
-    utility
-        Of the model so far.
+    X_val, y_val, k, metric, utility
+        The consumer's validation points, and its k-NN classifier with its utility so far.
     """
 
     step: int

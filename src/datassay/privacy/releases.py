@@ -40,9 +40,9 @@ from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, total_epsilon
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.promise import Floats, PlannedRelease, Promise
+from datassay.privacy.promise import PlannedRelease, Promise
 from datassay.privacy.public import check_public, shared_records
-from datassay.privacy.statistics import COUNTED, COUNTS, NoisyCounts, worths
+from datassay.privacy.statistics import COUNTED, COUNTS, Floats, NoisyCounts, worths
 from datassay.privacy.values import PrivateValues
 from datassay.value import Game, Weights, knn_shapley, make_game, shapley_total, tknn_shapley
 

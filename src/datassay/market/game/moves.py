@@ -14,9 +14,9 @@ from datassay._errors import InputError
 from datassay._work import Bar, Progress
 from datassay.market.game.bandit import play_bandit
 from datassay.market.game.result import REACHED
-from datassay.market.game.setup import Floats, GameRules, GameSetup, Ints
+from datassay.market.game.setup import GameRules, GameSetup
 from datassay.market.game.table import LIMIT, SPENT, STOPPED, GameEnd, GameTable, blame_on, error_in_words
-from datassay.market.owner import DataOwner, positions
+from datassay.market.owner import DataOwner, Floats, Ints, positions
 from datassay.market.strategies import ConsumerView, Move, NoisyShapley, RandomSubset, Strategy
 
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.market.game.result import REACHED, TRACKED
-from datassay.market.game.setup import Floats, GameRules, GameSetup, Ints
+from datassay.market.game.setup import GameRules, GameSetup
 from datassay.market.moving import MovingNeighbours
-from datassay.market.owner import DataOwner, RehearsingOwner
+from datassay.market.owner import DataOwner, Floats, Ints, RehearsingOwner
 from datassay.market.pricing import gini
 from datassay.privacy import BudgetExceededError
 
