@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -132,7 +133,7 @@ def test_the_data_are_sent_to_a_worker_once_and_not_with_every_call(backend, cli
 
 def test_what_a_call_carries_is_small():
     """A group of rows, and where the task lies: nothing that grows with the data."""
-    call = _packing.PackedTask("/tmp/datassay-0123", writable=True)
+    call = partial(_packing.call_packed, "/tmp/datassay-0123", True)
     assert len(pickle.dumps((call, range(0, 32)))) < 300
 
 

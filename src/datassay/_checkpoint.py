@@ -14,9 +14,10 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,7 +34,7 @@ Plain = str | int | float | bool | None
 EVERY: Final = 1.0  # seconds between two files, at least
 SHARE: Final = 0.05  # of the time may go into writing them
 SLACK: Final = 0.01  # of the time so far may be lost, so that a long run does not end as ten thousand files
-A_MOMENT: Final = 0.5  # seconds, in which somebody else has begun
+A_MOMENT: Final = 0.5  # seconds, in which another run has begun
 
 
 def digest(*parts: object) -> str:
@@ -52,24 +53,22 @@ def digest(*parts: object) -> str:
                 found.update(plain.reshape(-1).view(np.uint8).data)
         elif is_dataclass(part) and not isinstance(part, type):
             found.update(f"<{type(part).__name__}".encode())
-            for one in fields(part):
-                put(one.name)
-                put(getattr(part, one.name))
+            put_all(value for one in fields(part) for value in (one.name, getattr(part, one.name)))
         elif isinstance(part, Mapping):
             found.update(f"{{{len(part)}".encode())
-            for name, value in part.items():
-                put(name)
-                put(value)
+            put_all(chain.from_iterable(part.items()))
         elif isinstance(part, tuple | list):
             found.update(f"({len(part)}".encode())
-            for value in part:
-                put(value)
+            put_all(part)
         else:
             found.update(repr(part).encode())
         found.update(b"|")
 
-    for part in parts:
-        put(part)
+    def put_all(several: Iterable[object]) -> None:
+        for one in several:
+            put(one)
+
+    put_all(parts)
     return found.hexdigest()
 
 
@@ -81,20 +80,15 @@ class Checkpoint:
             raise UsageError(f"checkpoint must be the name of a folder, got {folder!r}")
         self.folder = Path(folder)
         self._passes = 0
-        own = {
-            "datassay": {"kind": "checkpoint", "version": __version__},
-            "method": method,
-            "parameters": dict(sorted(parameters.items())),
-            "data": data,
-        }
+        about = {"kind": "checkpoint", "version": __version__}
+        own = {"datassay": about, "method": method, "parameters": dict(sorted(parameters.items())), "data": data}
         own = json.loads(json.dumps(own))  # as it will be read
         self.key = digest(own)
         try:
             self.folder.mkdir(exist_ok=True)
         except FileNotFoundError:
-            raise UsageError(
-                f"the folder {str(self.folder.parent)!r}, where the checkpoint would be, does not exist"
-            ) from None
+            above = str(self.folder.parent)
+            raise UsageError(f"the folder {above!r}, where the checkpoint would be, does not exist") from None
         except (FileExistsError, NotADirectoryError):
             raise UsageError(f"checkpoint must be a folder, and {str(folder)!r} is a file") from None
         except OSError as error:
@@ -116,29 +110,27 @@ class Checkpoint:
     def _is_there(self, own: Mapping[str, Any]) -> bool:
         """Whether the folder is that of this calculation already; refuses one that is anything else."""
         file = self.folder / "checkpoint.json"
-        there, others = None, []
         try:
-            if file.exists():
-                there = json.loads(file.read_text(encoding="utf-8"))
-                about, parameters = there["datassay"], there["parameters"]
-                if about["kind"] != "checkpoint" or not {"method", "data"} <= set(there):
-                    raise KeyError("kind")
-                if "version" not in about or not isinstance(parameters, dict):
-                    raise KeyError("version")
-            else:
-                others = [one.name for one in self.folder.iterdir() if not one.name.startswith(".")]
+            if not file.exists():
+                others = sorted(one.name for one in self.folder.iterdir() if not one.name.startswith("."))
+                if not others:
+                    return False
+                found = _checks.listed(others)
+                raise UsageError(f"{str(self.folder)!r} holds {found} and no checkpoint; give a new folder")
+            there = json.loads(file.read_text(encoding="utf-8"))
+            about = there["datassay"]
+            if about["kind"] != "checkpoint" or not {"method", "data"} <= set(there):
+                raise KeyError("kind")
+            if "version" not in about or not isinstance(there["parameters"], dict):
+                raise KeyError("version")
+        except UsageError:
+            raise
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{str(file)!r} is not a checkpoint of datassay; give another folder") from None
         except OSError as error:
             raise self._cannot(error) from None
-        if there is not None:
-            self._refuse_others(there, own)
-            return True
-        if others:
-            raise UsageError(
-                f"{str(self.folder)!r} holds {_checks.listed(sorted(others))} and no checkpoint; give a new folder"
-            )
-        return False
+        self._refuse_others(there, own)
+        return True
 
     def _cannot(self, error: OSError) -> UnavailableError:
         return UnavailableError(f"no checkpoint can be kept in {str(self.folder)!r}: {error.strerror}")
@@ -148,23 +140,19 @@ class Checkpoint:
         end = "; give another folder, or delete it to begin anew"
         if there["method"] != own["method"]:
             raise UsageError(f"{say} one of {there['method']}, not of {own['method']}{end}")
-        if there["datassay"]["version"] != own["datassay"]["version"]:
-            raise UsageError(
-                f"{say} one of datassay {there['datassay']['version']}, and this is {__version__}: bits may differ{end}"
-            )
-        names = sorted({*there["parameters"], *own["parameters"]})
-        other = [name for name in names if there["parameters"].get(name) != own["parameters"].get(name)]
+        version = there["datassay"]["version"]
+        if version != __version__:
+            raise UsageError(f"{say} one of datassay {version}, and this is {__version__}: bits may differ{end}")
+        before, now = there["parameters"], own["parameters"]
+        other = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         if other:
-            told = ", ".join(
-                f"{name} was {there['parameters'].get(name)!r} and is {own['parameters'].get(name)!r}" for name in other
-            )
+            told = ", ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in other)
             raise UsageError(f"{say} one of other parameters: {told}{end}")
         if there["data"] != own["data"]:
             raise UsageError(f"{say} one of other data: records, labels or weights differ{end}")
 
     def write(self, name: str, fill: Any) -> None:
         """Let ``fill`` write a file, which is there whole, or not at all."""
-        target = self.folder / name
         try:
             handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
             try:
@@ -172,11 +160,10 @@ class Checkpoint:
                     fill(out)
                     out.flush()
                     os.fsync(out.fileno())
-                os.replace(temporary, target)
-            except BaseException:
-                with suppress(OSError):
+                os.replace(temporary, self.folder / name)
+            finally:
+                with suppress(OSError):  # moved already, if all went well
                     os.unlink(temporary)
-                raise
             self._settle()
         except FileNotFoundError:
             raise CheckpointError(
@@ -184,10 +171,9 @@ class Checkpoint:
                 "again, and it begins anew"
             ) from None
         except OSError as error:
-            why = error.strerror or str(error)
             raise CheckpointError(
-                f"the checkpoint in {str(self.folder)!r} cannot be written ({why}); what was kept there before is "
-                "whole: make room, run it again, and it goes on from there"
+                f"the checkpoint in {str(self.folder)!r} cannot be written ({error.strerror or error}); what was kept "
+                "there before is whole: make room, run it again, and it goes on from there"
             ) from None
 
     def _settle(self) -> None:
@@ -201,14 +187,14 @@ class Checkpoint:
 
     @contextmanager
     def begin(self, kind: Literal["sum", "rows"]) -> "Iterator[Kept]":
-        """The next pass, and what is kept of it; nobody else may write to the folder meanwhile."""
+        """The next pass, and what is kept of it; only this run may write to the folder meanwhile."""
         self._passes += 1
         with self._alone():
             yield Kept(self, f"{kind}-{self._passes}", whole=kind == "sum")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else writes meanwhile: no other thread, as the system's locks are those of processes; no process."""
+        """No other process writes meanwhile; and no other thread, which the system's locks do not tell apart."""
         name = os.path.realpath(self.folder)
         with _guard:
             if name in _taken:
@@ -244,9 +230,8 @@ class Checkpoint:
             yield
 
     def _busy(self, who: str) -> UnavailableError:
-        return UnavailableError(
-            f"another {who} is writing to the checkpoint in {str(self.folder)!r}; wait for it to end"
-        )
+        where = str(self.folder)
+        return UnavailableError(f"another {who} is writing to the checkpoint in {where!r}; wait for it to end")
 
 
 _taken: set[str] = set()  # folders that a thread of this process writes to
@@ -258,15 +243,11 @@ class Kept:
 
     def __init__(self, checkpoint: Checkpoint, name: str, whole: bool) -> None:
         self._checkpoint, self._name, self._whole = checkpoint, name, whole
+        self.folder = str(checkpoint.folder)
         self._of = digest(checkpoint.key, name)  # nothing is gone on from but what this calculation kept
         self._started = self._saved = time.monotonic()
         self._cost = 0.0
         self.done = 0
-
-    @property
-    def folder(self) -> str:
-        """Where it is kept."""
-        return str(self._checkpoint.folder)
 
     def load(self) -> Iterator[tuple[range, Arrays]]:
         """What is there: blocks, and what was found of them."""

@@ -4,7 +4,9 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from numbers import Real
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,45 +20,35 @@ _STEERING = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
     """Return ``value`` as an int, or say what is wrong with the parameter ``name``."""
     bound = f"at least {at_least}" if at_most is None else f"between {at_least} and {at_most}"
-    try:
+    with suppress(TypeError):
         number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise UsageError(f"{name} must be a whole number {bound}, got {value!r}") from None
-    if isinstance(value, bool | np.bool_) or number < at_least or (at_most is not None and number > at_most):
-        raise UsageError(f"{name} must be a whole number {bound}, got {value!r}")
-    return number
+        if not isinstance(value, bool | np.bool_) and number >= at_least and (at_most is None or number <= at_most):
+            return number
+    raise UsageError(f"{name} must be a whole number {bound}, got {value!r}")
 
 
-def number(
-    name: str,
-    value: object,
-    *,
-    at_least: float | None = None,
-    above: float | None = None,
-    at_most: float | None = None,
-    below: float | None = None,
-) -> float:
+class Bounds(TypedDict, total=False):
+    """Between what numbers another must be."""
+
+    at_least: float | None
+    above: float | None
+    at_most: float | None
+    below: float | None
+
+
+_WITHIN = {"at_least": operator.ge, "above": operator.gt, "at_most": operator.le, "below": operator.lt}
+
+
+def number(name: str, value: object, **bounds: Unpack[Bounds]) -> float:
     """Return ``value`` as a finite float within the bounds, or say what is wrong with it."""
-    wanted = " and ".join(
-        f"{word} {bound:g}"
-        for word, bound in (("at least", at_least), ("above", above), ("at most", at_most), ("below", below))
-        if bound is not None
-    )
+    given = {word: bound for word, bound in cast(dict[str, float | None], bounds).items() if bound is not None}
+    wanted = " and ".join(f"{word.replace('_', ' ')} {bound:g}" for word, bound in given.items())
     wanted = f"{name} must be a finite number" + (f" {wanted}" if wanted else "")
-    if isinstance(value, str | bytes | bool):
-        raise UsageError(f"{wanted}, got {value!r}")
     try:
-        result = float(value)  # type: ignore[arg-type]
+        result = math.nan if isinstance(value, str | bytes | bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{wanted}, got {value!r}") from None
-    outside = (
-        not math.isfinite(result)
-        or (at_least is not None and result < at_least)
-        or (above is not None and result <= above)
-        or (at_most is not None and result > at_most)
-        or (below is not None and result >= below)
-    )
-    if outside:
+        result = math.nan
+    if not math.isfinite(result) or not all(_WITHIN[word](result, bound) for word, bound in given.items()):
         raise UsageError(f"{wanted}, got {value!r}")
     return result
 
@@ -116,9 +108,13 @@ def exact_as_float(what: str, numbers: NDArray[np.generic]) -> None:
         )
 
 
-def counted(count: int, thing: str) -> str:
-    """So many things: ``1 row``, ``1,200 rows``."""
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+def counted(count: float, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "record"), counted(2500, "record"), counted(2, "person", "people")
+    ('1 record', '2,500 records', '2 people')
+    """
+    return f"{count:,.0f} {one if count == 1 else many or one + 's'}"
 
 
 def listed(items: Iterable[object], most: int = 5) -> str:

@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from datassay._crew import MOST_LOSSES, Promise, Task, WorkerLostError
-from datassay._errors import LostError, MissingDependencyError, UnavailableError, UsageError
+from datassay._errors import LostError, UnavailableError, UsageError, first_line, needed
 from datassay._version import __version__
 
 PATIENCE = 30.0  # seconds until a cluster without workers is given up
@@ -20,17 +22,13 @@ RECOUNT = 5.0  # seconds between two looks at how large a cluster is
 
 
 class SchedulerLostError(LostError):
-    """There is nobody left who could tell the workers of a cluster what to do."""
+    """The scheduler, which tells the workers of a cluster what to do, is gone."""
 
 
 def dask_distributed() -> Any:
     """The package, or how to install it."""
-    try:
+    with needed("work on a cluster needs Dask", "dask"):
         import distributed
-    except ImportError:
-        raise MissingDependencyError(
-            'work on a cluster needs Dask, which is not installed: pip install "datassay[dask]"'
-        ) from None
     return distributed
 
 
@@ -43,7 +41,9 @@ def connect(address: str) -> Iterator[Any]:
         raise UsageError(f"{address!r} is no address of a Dask scheduler, such as tcp://HOST:8786")
     if scheme not in ("ws", "wss") and not re.fullmatch(r".+:[0-9]{1,5}", host):  # a Client would not get over it
         raise UsageError(f"{address!r} names no port; an address of a Dask scheduler is such as tcp://HOST:8786")
-    with _dask_silent():
+    with ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable()  # Dask would log tracebacks where one line says what went wrong
         try:
             client = distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False)
         except (OSError, TimeoutError):
@@ -59,21 +59,6 @@ def connect(address: str) -> Iterator[Any]:
                 client.close()
 
 
-@contextmanager
-def _dask_silent() -> Iterator[None]:
-    """Keep the tracebacks that Dask logs off the screen of somebody who is told in one line what went wrong."""
-    names = ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL + 1)
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
 def threads_of(client: object) -> int:
     """How many calls the workers of a Dask cluster can run at once; waits until there is one."""
     distributed = dask_distributed()
@@ -86,7 +71,11 @@ def threads_of(client: object) -> int:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
         raise UnavailableError(f"the Dask cluster at {_address(client)} has no workers; start some") from None
-    return max(1, sum(int(threads) for threads in client.nthreads().values()))
+    return _threads_now(client)
+
+
+def _threads_now(client: Any) -> int:
+    return max(1, sum(map(int, client.nthreads().values())))
 
 
 def _address(client: Any) -> str:
@@ -102,15 +91,16 @@ def _check_scheduler(client: Any) -> None:
         raise SchedulerLostError(f"the Dask scheduler at {_address(client)} does not answer any more")
 
 
+@dataclass(frozen=True)
 class VersionedTask:
-    """A task on its way; workers must be of the same version, lest they compute something else."""
+    """A task on its way; workers of another version might compute something else."""
 
-    def __init__(self, task: Task) -> None:
-        self.task, self.version = task, __version__
+    task: Task
+    version: str
 
 
 def _call(sent: VersionedTask, arguments: tuple[Any, ...]) -> Any:
-    """Run by a worker of a cluster: the sent is there already. The worker may have joined since all were asked."""
+    """Run by a worker of a cluster: the task is there already. The worker may have joined since all were asked."""
     if sent.version != __version__:
         raise UnavailableError(
             f"a Dask worker has datassay {__version__}, and who asks it {sent.version}: install the same on every "
@@ -128,7 +118,8 @@ class Cluster:
     """Workers of a Dask cluster: the task is sent to all of them once, and kept by them until it is closed."""
 
     def __init__(self, task: Task, client: Any) -> None:
-        self._client, self._sent, self._losses, self._calls = client, VersionedTask(task), 0, 0
+        self._client, self._sent = client, VersionedTask(task, __version__)
+        self._losses = self._calls = 0
         self._name = uuid4().hex
         self._count, self._counted = threads_of(client), time.monotonic()
         self._futures: dict[int, Any] = {}
@@ -154,8 +145,9 @@ class Cluster:
         try:
             [self._unpacked] = self._client.scatter([self._sent], broadcast=True, hash=False)
         except (TypeError, AttributeError, pickle.PicklingError) as error:
-            told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-            raise UsageError(f"the task cannot be sent to workers ({told}); without a client it runs here") from None
+            raise UsageError(
+                f"the task cannot be sent to workers ({first_line(error)}); without a client it runs here"
+            ) from None
         except (OSError, TimeoutError, CancelledError) as error:
             if isinstance(error, TimeoutError) and self._deserted():
                 raise WorkerLostError(
@@ -171,8 +163,9 @@ class Cluster:
         return False
 
     def _lost(self, error: BaseException) -> UnavailableError:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        return SchedulerLostError(f"the Dask scheduler at {_address(self._client)} does not answer any more ({told})")
+        return SchedulerLostError(
+            f"the Dask scheduler at {_address(self._client)} does not answer any more ({first_line(error)})"
+        )
 
     def submit(self, *arguments: Any) -> Promise:
         """Call the task."""
@@ -181,17 +174,17 @@ class Cluster:
         key = f"datassay-{self._name}-{self._calls}"
         future = self._client.submit(_call, self._unpacked, arguments, key=key, pure=False)
         self._futures[self._calls] = future
-        return ClusterAnswer(self, self._calls)
+        return partial(self._result_of, self._calls)
 
     def count(self) -> int:
         """How many calls they can run at once: a cluster may grow and shrink."""
         if time.monotonic() > self._counted + RECOUNT:
-            with suppress(Exception):  # a scheduler that is lost is found out by whoever waits for an answer
-                self._count = max(1, sum(int(threads) for threads in self._client.nthreads().values()))
+            with suppress(Exception):  # that a scheduler is lost shows when an answer is waited for
+                self._count = _threads_now(self._client)
             self._counted = time.monotonic()
         return self._count
 
-    def result_of(self, number: int) -> Any:
+    def _result_of(self, number: int) -> Any:
         """Wait for the answer to a call, and let go of it."""
         distributed = dask_distributed()
         future = self._futures[number]
@@ -224,7 +217,7 @@ class Cluster:
         self._futures.clear()
         try:
             threads_of(self._client)
-        except LostError:
+        except SchedulerLostError:
             raise
         except UnavailableError:
             raise WorkerLostError(
@@ -234,16 +227,8 @@ class Cluster:
 
     def close(self, at_once: bool) -> None:
         """Let go of the task."""
-        with suppress(Exception):  # whatever is wrong with a cluster that is left, it is nobody's concern any more
+        with suppress(Exception):  # what is wrong with a cluster that is left does not matter any more
             if self._client.status == "running" and self._futures:
                 self._client.cancel(list(self._futures.values()), force=at_once)
         self._futures.clear()
         self._unpacked = None
-
-
-class ClusterAnswer:
-    def __init__(self, cluster: Cluster, number: int) -> None:
-        self._cluster, self._number = cluster, number
-
-    def result(self) -> Any:
-        return self._cluster.result_of(self._number)

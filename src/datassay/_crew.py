@@ -1,12 +1,18 @@
 """Workers: what kind, how many of them, and what every kind can do with a task that it holds."""
 
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from datassay._errors import LostError
 
+Kind = Literal["threads", "processes", "dask", "joblib"]
 Task = Callable[..., Any]
+Promise = Callable[[], Any]
+"""Waits for an answer; BrokenExecutor says that it was lost with a worker."""
+
 MOST_LOSSES = 3  # how often workers may be lost before the work is given up
 
 
@@ -14,7 +20,7 @@ MOST_LOSSES = 3  # how often workers may be lost before the work is given up
 class Workers:
     """Who does the work, and how many of them at once."""
 
-    kind: Literal["threads", "processes", "dask", "joblib"]
+    kind: Kind
     count: int
     client: Any = None
 
@@ -32,29 +38,46 @@ class WorkerLostError(LostError):
     """Workers died again and again, most likely for lack of memory."""
 
 
-class Promise(Protocol):
-    """An answer that will come."""
-
-    def result(self) -> Any:
-        """Wait for it. BrokenExecutor says that a worker was lost and with it the answer: renew, and ask again."""
-        ...
-
-
 class Crew(Protocol):
     """Workers who hold a task."""
 
     def submit(self, *arguments: Any) -> Promise:
         """Call the task."""
-        ...
 
     def count(self) -> int:
         """How many calls they can run at once, by now."""
-        ...
 
     def renew(self) -> None:
-        """Mend what was lost."""
-        ...
+        """Replace the workers that were lost."""
 
     def close(self, at_once: bool) -> None:
-        """Let go of the task; ``at_once``: whatever they are doing, nobody waits for it."""
-        ...
+        """Let go of the task; ``at_once``: without waiting for what they are doing."""
+
+
+class Calls:
+    """Calls that were made to a crew and not answered yet, in order; the crew is let go of when the block ends."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._open: deque[tuple[tuple[Any, ...], Promise]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._crew.close(at_once=kind is not None and issubclass(kind, KeyboardInterrupt))
+
+    def make(self, *arguments: Any) -> None:
+        """Call the task."""
+        self._open.append((arguments, self._crew.submit(*arguments)))
+
+    def oldest(self) -> Any:
+        """The answer to the oldest call; if a worker was lost, all are made again."""
+        while True:
+            try:
+                found = self._open[0][1]()
+                self._open.popleft()
+                return found
+            except BrokenExecutor:
+                self._crew.renew()
+                self._open = deque((arguments, self._crew.submit(*arguments)) for arguments, _ in self._open)

@@ -3,6 +3,9 @@
 The command line turns them into exit codes: the call (2), the data (3), or the circumstances (4).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Something the caller gave is not usable; the message names it and says what would be right.
@@ -29,3 +32,17 @@ class LostError(UnavailableError):
 
 class MissingDependencyError(ImportError):
     """An optional package is needed; the message says how to install it."""
+
+
+@contextmanager
+def needed(sentence: str, extra: str) -> Iterator[None]:
+    """Import an optional package, or say what needs it and how to install it."""
+    try:
+        yield
+    except ImportError:
+        raise MissingDependencyError(f'{sentence}, which is not installed: pip install "datassay[{extra}]"') from None
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

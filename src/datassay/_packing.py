@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datassay._crew import Task
-from datassay._errors import UnavailableError, UsageError
+from datassay._errors import UnavailableError, UsageError, first_line
 
 ALIGNMENT = 64  # bytes: where arrays begin within the file
 _owned: dict[Path, int] = {}
@@ -29,14 +29,9 @@ def _new_folder() -> Path:
     with suppress(ImportError, OSError):  # not every system has locks, nor every place: then there is no mark
         import fcntl
 
-        mark = os.open(folder / "owner.new", os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.replace(folder / "owner.new", folder / "owner")  # nobody sees it before it is locked
-        except BaseException:
-            os.close(mark)
-            raise
-        _owned[folder] = mark
+        _owned[folder] = os.open(folder / "owner.new", os.O_WRONLY | os.O_CREAT, 0o600)
+        fcntl.flock(_owned[folder], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.replace(folder / "owner.new", folder / "owner")  # it has its name when it is locked
     return folder
 
 
@@ -71,8 +66,7 @@ def pack(task: Task, what: str) -> Path:
     try:
         packed = cloudpickle.dumps(task, protocol=5, buffer_callback=buffers.append)
     except Exception as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise UsageError(f"{what} cannot be sent to workers ({told}); n_jobs=1 needs none") from None
+        raise UsageError(f"{what} cannot be sent to workers ({first_line(error)}); n_jobs=1 needs none") from None
     folder = _new_folder()
     try:
         places: list[tuple[int, int]] = []
@@ -114,19 +108,13 @@ def _unpack(folder: str, writable: bool) -> Task:
 _unpacked: dict[str, Task] = {}
 
 
-class PackedTask:
-    """Stands for a task whose folder a worker looks into once."""
-
-    def __init__(self, folder: str, writable: bool) -> None:
-        self.folder, self.writable = folder, writable
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the task."""
-        task = _unpacked.get(self.folder)
-        if task is None:
-            with suppress(ValueError):  # ^C is for the one who asked; workers are told by them
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-            task = _unpack(self.folder, self.writable)
-            _unpacked.clear()
-            _unpacked[self.folder] = task
-        return task(*arguments)
+def call_packed(folder: str, writable: bool, *arguments: Any) -> Any:
+    """Call a task, whose folder a worker looks into once."""
+    task = _unpacked.get(folder)
+    if task is None:
+        with suppress(ValueError):  # ^C stops the caller, who then stops the workers
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        task = _unpack(folder, writable)
+        _unpacked.clear()
+        _unpacked[folder] = task
+    return task(*arguments)

@@ -5,20 +5,17 @@ import signal
 import warnings
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from datassay._crew import MOST_LOSSES, Task, WorkerLostError
-from datassay._packing import PackedTask, pack, remove
+from datassay._crew import MOST_LOSSES, Promise, Task, WorkerLostError
+from datassay._packing import call_packed, pack, remove
 
-LOOK_UP = 5.0  # seconds between two looks at whether somebody still waits for the workers' answers
-
-
-def _ready() -> None:
-    """Run by a worker when it has started."""
+LOOK_UP = 5.0  # seconds between two looks at whether the workers' answers are still taken in
 
 
 def _is_given_up(pool: Any) -> bool:
-    """Whether the thread that hands out work and takes in answers has ended, and nobody noticed.
+    """Whether the thread that hands out work and takes in answers has ended unnoticed.
 
     Where warnings are errors, one that loky gives in that thread ends it: then no answer ever comes.
     """
@@ -26,22 +23,16 @@ def _is_given_up(pool: Any) -> bool:
     return thread is not None and not thread.is_alive()
 
 
-class ProcessAnswer:
-    """An answer that will come, or be known not to."""
-
-    def __init__(self, future: "Future[Any]", pool: Any) -> None:
-        self._future, self._pool = future, pool
-
-    def result(self) -> Any:
-        """Wait for it, looking up from time to time."""
-        while True:
-            try:
-                return self._future.result(timeout=LOOK_UP)
-            except TimeoutError:
-                if self._future.done():  # the task itself ran out of some time, or the answer has just come
-                    return self._future.result()
-                if _is_given_up(self._pool):
-                    raise BrokenExecutor("nobody waits for the workers' answers any more") from None
+def _answer(future: "Future[Any]", pool: Any) -> Any:
+    """Wait for an answer, looking up from time to time whether it can still come."""
+    while True:
+        try:
+            return future.result(timeout=LOOK_UP)
+        except TimeoutError:
+            if future.done():  # the task itself ran out of some time, or the answer has just come
+                return future.result()
+            if _is_given_up(pool):
+                raise BrokenExecutor("nobody waits for the workers' answers any more") from None
 
 
 class Processes:
@@ -51,10 +42,11 @@ class Processes:
         self._jobs, self._losses = jobs, 0
         self._futures: list[Future[Any]] = []
         self._folder = pack(task, what)
-        self._call = PackedTask(str(self._folder), writable)
+        self._call = partial(call_packed, str(self._folder), writable)
         try:
             self._pool = self._start()
-            self._wait()
+            while not self._is_there():
+                self.renew()
         except BaseException:
             remove(self._folder)
             raise
@@ -68,26 +60,23 @@ class Processes:
             env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
         )
 
-    def _wait(self) -> None:
-        """Until a worker is there. Those of an earlier call may just have gone, and nobody has noticed yet."""
-        while True:
-            try:
-                ProcessAnswer(self._pool.submit(_ready), self._pool).result()
-                return
-            except BrokenExecutor:
-                self.renew()
+    def _is_there(self) -> bool:
+        """Wait for a worker; those of an earlier call may just have gone."""
+        with suppress(BrokenExecutor):
+            return not _answer(self._pool.submit(bool), self._pool)
+        return False
 
-    def submit(self, *arguments: Any) -> ProcessAnswer:
+    def submit(self, *arguments: Any) -> Promise:
         """Call the task."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that idle workers went home and others come is nobody's concern
+            warnings.simplefilter("ignore")  # that idle workers went home and others come
             try:
                 future: Future[Any] = self._pool.submit(self._call, *arguments)
             except BrokenExecutor:
                 self.renew()
                 future = self._pool.submit(self._call, *arguments)
         self._futures = [f for f in self._futures if not f.done()] + [future]
-        return ProcessAnswer(future, self._pool)
+        return partial(_answer, future, self._pool)
 
     def count(self) -> int:
         """How many there are."""
@@ -107,7 +96,7 @@ class Processes:
 
     def close(self, at_once: bool) -> None:
         """Let go of the task."""
-        if at_once:  # interrupted: whatever they are doing, nobody waits for it. loky finds them gone, and cleans up
+        if at_once:  # interrupted, and not waited for: loky finds them gone, and cleans up
             self._pool.shutdown(wait=False)
             for worker in list(getattr(self._pool, "_processes", {}).values()):
                 with suppress(ProcessLookupError, TypeError):

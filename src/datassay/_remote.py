@@ -1,20 +1,18 @@
-"""Work done by other processes, on this machine or on a cluster: what it is about is sent to each of them once.
+"""Work done by other processes, on this machine or on a cluster, which are sent the task once.
 
-A task is a function and all that it closes over, the training data above all. A call then carries a few numbers.
-Answers come back in order, so that sums are added up in the same order.
-
-Workers may die: their calls are made again. A caller who has lost them all, or the scheduler, gets an error.
+A task is a function and what it closes over, the training data above all; a call then carries a few numbers. Answers
+come back in order, for the same sums. The calls of workers that die are made again.
 """
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from datassay._cluster import Cluster
-from datassay._crew import Crew, Promise, Task, Workers
-from datassay._packing import PackedTask, pack, remove
+from datassay._crew import Calls, Crew, Task, Workers
+from datassay._packing import call_packed, pack, remove
 from datassay._processes import Processes
 
 T = TypeVar("T")
@@ -31,65 +29,45 @@ def in_order(
         return
     crew: Crew
     if by.kind == "dask":
-        crew = Cluster(Timed(task), by.client)
+        crew = Cluster(partial(_timed, task), by.client)
     else:
-        crew = Processes(Timed(task), min(by.count, max(1, len(groups))), writable=True)
-    waiting: deque[tuple[Sequence[range], Promise]] = deque()
-
-    def oldest() -> tuple[Sequence[range], float, list[T]]:
-        while True:
-            try:
-                seconds, found = waiting[0][1].result()
-                return waiting.popleft()[0], seconds, found
-            except BrokenExecutor:
-                crew.renew()
-                for at, (batch, _) in enumerate(waiting):
-                    waiting[at] = (batch, crew.submit(batch))
-
+        crew = Processes(partial(_timed, task), min(by.count, max(1, len(groups))), writable=True)
+    waiting: deque[Sequence[range]] = deque()
     at, size = 0, 1
-    try:
+    with Calls(crew) as calls:
         while at < len(groups) or waiting:
             while at < len(groups) and len(waiting) <= 2 * crew.count() + 1:
-                # As many as are worth a call, but so that at the end nobody waits for a long one.
+                # As many as are worth a call, but few at the end, where the other workers would wait for a long one.
                 taken = groups[at : at + max(1, min(size, (len(groups) - at) // (4 * crew.count())))]
-                waiting.append((taken, crew.submit(taken)))
+                calls.make(taken)
+                waiting.append(taken)
                 at += len(taken)
-            batch, seconds, found = oldest()
+            seconds, found = calls.oldest()
+            batch = waiting.popleft()
             size = min(LARGEST_CALL, max(1, int(SECONDS_A_CALL * len(batch) / max(seconds, 1e-6))))
             for group, result in zip(batch, found, strict=True):
                 yield result
                 report(len(group))
-    except BaseException as problem:
-        crew.close(at_once=isinstance(problem, KeyboardInterrupt))
-        raise
-    else:
-        crew.close(at_once=False)
 
 
-class Timed:
-    """A task that is called for several groups at once, and says how long they took."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def __call__(self, groups: Sequence[range]) -> tuple[float, list[Any]]:
-        """Call the task for each."""
-        began = time.perf_counter()
-        found = [self.task(group) for group in groups]
-        return time.perf_counter() - began, found
+def _timed(task: Task, groups: Sequence[range]) -> tuple[float, list[Any]]:
+    """How long several groups took, and what was found of each."""
+    began = time.perf_counter()
+    found = [task(group) for group in groups]
+    return time.perf_counter() - began, found
 
 
 def _through_joblib(
     task: Callable[[range], T], groups: Sequence[range], jobs: int, report: Callable[[int], None]
 ) -> Iterator[T]:
-    """By whatever backend the caller registered with joblib."""
+    """By the backend that the caller registered with joblib."""
     import joblib
     from joblib.parallel import get_active_backend
 
     backend = get_active_backend(prefer="threads")[0]
     near = type(backend).__name__ == "MultiprocessingBackend"  # on this machine: the task goes by file
     folder = pack(task, "the task") if near else None
-    call = joblib.delayed(task if folder is None else PackedTask(str(folder), writable=True))
+    call = joblib.delayed(task if folder is None else partial(call_packed, str(folder), True))
     try:
         if getattr(backend, "supports_return_generator", False):
             parts, kept = [groups], "generator"

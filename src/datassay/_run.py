@@ -1,8 +1,7 @@
 """How work is run, written once: options that every function which takes a while accepts, and their documentation.
 
 A function takes them as ``**run: Unpack[Run]`` and passes them on whole. :func:`documented` puts them into its
-signature and docstring, and completes the docstring with the parameters that it shares with other functions: ``help()``
-tells all of them, and each is written in one place.
+signature and docstring, with the parameters that it shares with other functions.
 """
 
 import inspect
@@ -10,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_origin
 
 from typing_extensions import TypeAliasType
@@ -66,29 +65,6 @@ class Blocks(Threads, total=False):
     memory: int
 
 
-class Run(Blocks, total=False):
-    """How work is run, wherever that is.
-
-    Parameters
-    ----------
-    client
-        A ``dask.distributed.Client``: blocks are run by its cluster, where ``memory`` is for each thread of a worker.
-        So they are within ``joblib.parallel_config(backend="dask")``; other backends of joblib serve as well.
-    checkpoint
-        A folder in which finished blocks are kept. A run that was stopped, or killed, goes on from there when it is
-        called again, to the same bits; a folder of other data or parameters is refused.
-    device
-        ``"cuda"`` (or ``"cuda:1"``, …): a graphics card does it, by torch (``pip install "datassay[gpu]"``), as it does
-        for features that are tensors on a card already. ``"cpu"``: torch does it here, to try out what a card would
-        say. Rankings are the same to the last tie, and values differ by rounding alone, some 1e-15. By default
-        ``memory`` is then what is free on the card.
-    """
-
-    client: Client | None
-    checkpoint: str | os.PathLike[str] | None
-    device: Device | None
-
-
 class Tasks(Threads, total=False):
     """How tasks are run, each by a thread or a worker.
 
@@ -104,6 +80,24 @@ class Tasks(Threads, total=False):
 
     client: Client | None
     checkpoint: str | os.PathLike[str] | None
+
+
+class Run(Blocks, Tasks, total=False):
+    """How work is run, wherever that is.
+
+    Parameters
+    ----------
+    client
+        A ``dask.distributed.Client``: blocks are run by its cluster, where ``memory`` is for each thread of a worker.
+        So they are within ``joblib.parallel_config(backend="dask")``; other backends of joblib serve as well.
+    device
+        ``"cuda"`` (or ``"cuda:1"``, …): a graphics card does it, by torch (``pip install "datassay[gpu]"``), as it does
+        for features that are tensors on a card already. ``"cpu"``: torch does it here, to try out what a card would
+        say. Rankings are the same to the last tie, and values differ by rounding alone, some 1e-15. By default
+        ``memory`` is then what is free on the card.
+    """
+
+    device: Device | None
 
 
 class Fits(Tasks, total=False):
@@ -149,7 +143,7 @@ class Schedule:
         return None if isinstance(self.memory, Bytes) else self.memory
 
     def __reduce__(self) -> tuple[type["Schedule"], tuple[int | None, int]]:
-        # Nobody draws a bar, or asks others to work, from within a worker.
+        # Within a worker no bar is drawn, and no others are asked to work.
         return Schedule, (self.n_jobs, self.memory)
 
 
@@ -167,14 +161,13 @@ def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def complete(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
-        options = [kind for one in signature.parameters.values() if (kind := _options(one)) is not None]
-        named = [one for one in signature.parameters.values() if _options(one) is None]
+        parameters = list(signature.parameters.values())
+        options = _options(parameters[-1]) if parameters else None
         added = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
-            for kind in options
-            for name, hint in kind.__annotations__.items()
+            for name, hint in (options.__annotations__ if options else {}).items()
         ]
-        whole = signature.replace(parameters=[*named, *added])
+        whole = signature.replace(parameters=[*parameters[: -1 if options else None], *added])
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -185,14 +178,23 @@ def documented(*like: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         made = checked if options else function
         made.__signature__ = whole  # type: ignore[attr-defined]
-        sources = [*like, *options, Threads, Blocks, Tasks, Run, Fits]
+        sources = [*like, *([options] if options else []), Threads, Blocks, Tasks, Run, Fits]
         made.__doc__ = _completed(function.__doc__ or "", list(whole.parameters), sources)
         return made
 
     return complete
 
 
-DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0}
+DEFAULTS: Final = {"memory": DEFAULT_MEMORY, "confidence": 0.95, "on_failure": "empty", "fast": True, "seed": 0} | {
+    "ignore": (),
+    "categorical": (),
+    "text": "refuse",
+    "missing": "impute",
+    "scale": "standard",
+    "permutations": 50,
+    "epsilon1": 100.0,
+    "epsilon2": 0.5,
+}
 """Options that are something else than None if left out."""
 
 
@@ -202,6 +204,7 @@ def _options(parameter: inspect.Parameter) -> Any:
     return get_args(parameter.annotation)[0] if is_rest else None
 
 
+@cache
 def described(text: str) -> dict[str, list[str]]:
     """The parameters that a docstring describes: for each name the lines under it.
 
@@ -216,7 +219,8 @@ def described(text: str) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     names: list[str] = []
-    for line in _sections(inspect.cleandoc(text)).get("Parameters", "").splitlines():
+    parts = _SECTION.split(inspect.cleandoc(text))  # what comes before, then the title, the rule and the text of each
+    for line in dict(zip(parts[1::3], parts[3::3], strict=True)).get("Parameters", "").splitlines():
         if line and not line.startswith(" "):
             names = [name.strip() for name in line.split(",")]
             found |= {name: [] for name in names}
@@ -224,12 +228,6 @@ def described(text: str) -> dict[str, list[str]]:
             for name in names:
                 found[name].append(line)
     return {name: "\n".join(lines).rstrip().splitlines() for name, lines in found.items()}
-
-
-def _sections(text: str) -> dict[str, str]:
-    """The sections of a numpydoc docstring by heading; what comes before them is ''."""
-    parts = _SECTION.split(text)
-    return {"": parts[0], **dict(zip(parts[1::3], parts[3::3], strict=True))}
 
 
 def _completed(text: str, names: list[str], sources: list[Any]) -> str:

@@ -5,17 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._errors import InputError, MissingDependencyError
+from datassay._errors import InputError, needed
 
 
 def the_torch() -> Any:
     """The module torch, which is an optional dependency."""
-    try:
+    with needed("a device needs torch", "gpu"):
         import torch
-    except ImportError:
-        raise MissingDependencyError(
-            'a device needs torch, which is not installed: pip install "datassay[gpu]"'
-        ) from None
     return torch
 
 

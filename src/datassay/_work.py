@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._crew import Workers
-from datassay._errors import CheckpointError, InputError, LostError, UsageError
+from datassay._crew import Kind, Workers
+from datassay._errors import CheckpointError, LostError, UsageError
 
 if TYPE_CHECKING:
     from datassay._checkpoint import Checkpoint, Kept
@@ -37,8 +37,10 @@ def thread_count(n_jobs: int | None) -> int:
 
     Unless the caller told joblib how many there are: ``with joblib.parallel_config(n_jobs=2)``.
     """
-    if n_jobs is None:
-        n_jobs = _told_to_joblib()
+    joblib = sys.modules.get("joblib")  # what is not loaded is not configured
+    if n_jobs is None and joblib is not None:
+        backend, configured = joblib.parallel.get_active_backend()
+        n_jobs = None if configured in (None, -1) else int(backend.effective_n_jobs(configured))
     if n_jobs is None or n_jobs == -1:
         try:
             return len(os.sched_getaffinity(0))
@@ -46,19 +48,9 @@ def thread_count(n_jobs: int | None) -> int:
             return os.cpu_count() or 1
     try:
         return _checks.integer("n_jobs", n_jobs, at_least=1)
-    except InputError:
-        raise UsageError(
-            f"the number of threads (n_jobs) must be at least 1, or -1 for all cores; got {n_jobs!r}"
-        ) from None
-
-
-def _told_to_joblib() -> int | None:
-    """How many jobs the caller configured, if they did."""
-    joblib = sys.modules.get("joblib")
-    if joblib is None:  # nobody can have configured what is not loaded
-        return None
-    backend, n_jobs = joblib.parallel.get_active_backend()
-    return None if n_jobs in (None, -1) else int(backend.effective_n_jobs(n_jobs))
+    except UsageError:
+        wanted = "the number of threads (n_jobs) must be at least 1, or -1 for all cores"
+        raise UsageError(f"{wanted}; got {n_jobs!r}") from None
 
 
 def workers(n_jobs: int | None = None, client: object = None) -> Workers:
@@ -72,15 +64,10 @@ def workers(n_jobs: int | None = None, client: object = None) -> Workers:
     if joblib is None:
         return Workers("threads", count)
     backend = joblib.parallel.get_active_backend(prefer="threads")[0]
-    kinds = {"ThreadingBackend": "threads", "SequentialBackend": "threads", "LokyBackend": "processes"}
-    kind = kinds.get(type(backend).__name__)
-    if kind == "threads":
-        return Workers("threads", count)
-    if kind == "processes":
-        return Workers("processes", count)
     if type(backend).__name__ == "DaskDistributedBackend":
         return workers(n_jobs, backend.client)
-    return Workers("joblib", count)
+    ours: dict[str, Kind] = {"ThreadingBackend": "threads", "SequentialBackend": "threads", "LokyBackend": "processes"}
+    return Workers(ours.get(type(backend).__name__, "joblib"), count)
 
 
 def chunks(n: int, size: int) -> list[range]:
@@ -125,7 +112,7 @@ def in_order(
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what is no idea of progress."""
+    """Refuse what cannot show progress."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise UsageError(f"progress must be True, False, None or a function of (done, total), got {progress!r}")
 
@@ -141,7 +128,7 @@ def add_up(
     """The sum of what tasks find, each an array of so many numbers, taken in their order."""
     if checkpoint is None:
         total = np.zeros(size)
-        with _telling_what_is_kept(groups):
+        with _keeping(groups):
             for part in in_order(task, groups, by, report):
                 total += part
         return total
@@ -151,18 +138,11 @@ def add_up(
         for blocks, (found,) in kept.load():
             state = (blocks.stop, found)
             report(sum(len(group) for group in groups[: blocks.stop]))
-        with _telling_what_is_kept(groups, kept):
-            try:
-                for part in in_order(task, groups[state[0] :], by, report):
-                    state = (state[0] + 1, state[1] + part)
-                    if kept.is_time():
-                        kept.save(state[0], (state[1],))
-            except CheckpointError:
-                raise
-            except BaseException:
-                kept.save(state[0], (state[1],))
-                raise
-            kept.save(state[0], (state[1],))
+        with _keeping(groups, kept, lambda: kept.save(state[0], (state[1],))) as save:
+            for part in in_order(task, groups[state[0] :], by, report):
+                state = (state[0] + 1, state[1] + part)
+                if kept.is_time():
+                    save()
     return state[1]
 
 
@@ -184,7 +164,7 @@ def gather(
             whole[rows] = part
 
     if checkpoint is None:
-        with _telling_what_is_kept(groups):
+        with _keeping(groups):
             for group, parts in zip(groups, in_order(task, groups, by, report), strict=True):
                 put(slice(group.start, group.stop), parts)
         return found
@@ -199,40 +179,41 @@ def gather(
                 rows = slice(groups[kept.done].start, groups[done - 1].stop)
                 kept.save(done, tuple(whole[rows] for whole in found))
 
-        with _telling_what_is_kept(groups, kept):
-            try:
-                for parts in in_order(task, groups[done:], by, report):
-                    put(slice(groups[done].start, groups[done].stop), parts)
-                    done += 1
-                    if kept.is_time():
-                        save()
-            except CheckpointError:
-                raise
-            except BaseException:
-                save()
-                raise
-            save()
+        with _keeping(groups, kept, save):
+            for parts in in_order(task, groups[done:], by, report):
+                put(slice(groups[done].start, groups[done].stop), parts)
+                done += 1
+                if kept.is_time():
+                    save()
     return found
 
 
 @contextmanager
-def _telling_what_is_kept(groups: Sequence[range], kept: "Kept | None" = None) -> Iterator[None]:
-    """Where workers or their scheduler are lost: say what was lost with them, and what was not."""
+def _keeping(
+    groups: Sequence[range], kept: "Kept | None" = None, save: Callable[[], None] = lambda: None
+) -> Iterator[Callable[[], None]]:
+    """Save what was done however it ends; if workers or their scheduler are lost, say what was lost with them."""
     try:
-        yield
+        try:
+            yield save
+        except CheckpointError:
+            raise
+        except BaseException:
+            save()
+            raise
+        save()
     except LostError as error:
-        if kept is None:
-            told = "nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
-        else:
+        told = "Nothing is kept of what was done; with checkpoint=FOLDER a next run could go on from there"
+        if kept is not None:
             told = (
                 f"{kept.done:,} of {len(groups):,} blocks are kept in {kept.folder!r}: run it again with the same "
                 "checkpoint, and it goes on from there"
             )
-        raise type(error)(f"{error}. {told[0].upper()}{told[1:]}") from None
+        raise type(error)(f"{error}. {told}") from None
 
 
 class Bar(AbstractContextManager["Callable[[int], None]"]):
-    """Adapts the caller's idea of progress to «n more are done»."""
+    """Shows progress as the caller asked, from «n more are done»."""
 
     def __init__(self, progress: Progress, total: int, what: str = "validation points") -> None:
         check_progress(progress)
@@ -278,9 +259,7 @@ def _rich_bar(total: int, what: str) -> tuple[Callable[[int, int], None], Abstra
 
 
 class Pace(AbstractContextManager["Pace"]):
-    """Progress in lines on standard error, for a file or a pipe, where a bar is nothing to look at.
-
-    Any function may be given one: after half a minute it says how much is done, and about how long the rest will take.
+    """Progress in lines on standard error, for a file or a pipe: how much is done, and how long the rest will take.
 
     A calculation that plans its stages says before it starts how long they will take, and how long each took as it
     ends; then ``bar`` is whether to draw a bar for them as well.
@@ -309,9 +288,9 @@ class Pace(AbstractContextManager["Pace"]):
         total = sum(seconds.values())
         self._speaks = total >= WORTH_SAYING
         if self._speaks:
-            threads = thread_count(self.n_jobs)
+            threads = _checks.counted(thread_count(self.n_jobs), "thread")
             stages = ", ".join(f"{stage} {in_words(of)}" for stage, of in seconds.items() if of >= 1)
-            _say(f"About {in_words(total)} on {threads} thread{'s' if threads > 1 else ''}: {stages}.")
+            _say(f"About {in_words(total)} on {threads}: {stages}.")
 
     def show(self, done: float, stage: str) -> None:
         """A stage goes on, or the one before has ended."""

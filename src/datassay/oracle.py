@@ -7,7 +7,7 @@ from their definitions (Mathematics §1, §3), with neighbours sorted by distanc
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, compress
 from math import comb, fsum, log2
 
 Utility = Callable[[frozenset[int]], Fraction]
@@ -15,9 +15,7 @@ LARGEST_GAME = 16
 
 
 def _coalitions(players: Sequence[int]) -> Iterator[frozenset[int]]:
-    for size in range(len(players) + 1):
-        for members in combinations(players, size):
-            yield frozenset(members)
+    return (frozenset(members) for size in range(len(players) + 1) for members in combinations(players, size))
 
 
 def _semivalue(n: int, utility: Utility, weight: Callable[[int], Fraction]) -> list[Fraction]:
@@ -26,8 +24,8 @@ def _semivalue(n: int, utility: Utility, weight: Callable[[int], Fraction]) -> l
     worth = {coalition: utility(coalition) for coalition in _coalitions(range(n))}
     values = []
     for i in range(n):
-        others = [j for j in range(n) if j != i]
-        values.append(sum((weight(len(S)) * (worth[S | {i}] - worth[S]) for S in _coalitions(others)), Fraction(0)))
+        without = [S for S in worth if i not in S]
+        values.append(sum((weight(len(S)) * (worth[S | {i}] - worth[S]) for S in without), Fraction(0)))
     return values
 
 
@@ -65,35 +63,21 @@ def _nearest(distances: Sequence[float], members: frozenset[int], k: int) -> lis
 
 def fraction_utility(distances: Sequence[float], match: Sequence[bool], k: int) -> Utility:
     """Mathematics §1 ``fraction``: the matching among the k nearest in S, divided by k."""
+    return lambda S: Fraction(sum(bool(match[i]) for i in _nearest(distances, S, k)), k)
 
-    def utility(S: frozenset[int]) -> Fraction:
-        return Fraction(sum(bool(match[i]) for i in _nearest(distances, S, k)), k)
 
-    return utility
+def _share(match: Sequence[bool], near: Sequence[int], n_classes: int) -> Fraction:
+    return Fraction(sum(bool(match[i]) for i in near), len(near)) if near else Fraction(1, n_classes)
 
 
 def soft_utility(distances: Sequence[float], match: Sequence[bool], k: int, n_classes: int) -> Utility:
-    """Mathematics §1 ``soft``: the share of matching labels among the k nearest in S; 1/C for nobody."""
-
-    def utility(S: frozenset[int]) -> Fraction:
-        near = _nearest(distances, S, k)
-        if not near:
-            return Fraction(1, n_classes)
-        return Fraction(sum(bool(match[i]) for i in near), len(near))
-
-    return utility
+    """Mathematics §1 ``soft``: the share of matching labels among the k nearest in S; 1/C if S is empty."""
+    return lambda S: _share(match, _nearest(distances, S, k), n_classes)
 
 
 def threshold_utility(distances: Sequence[float], match: Sequence[bool], tau: float, n_classes: int) -> Utility:
     """Mathematics §3: the share of matching labels among those of S within tau; 1/C when there are none."""
-
-    def utility(S: frozenset[int]) -> Fraction:
-        near = [i for i in S if distances[i] <= tau]
-        if not near:
-            return Fraction(1, n_classes)
-        return Fraction(sum(bool(match[i]) for i in near), len(near))
-
-    return utility
+    return lambda S: _share(match, [i for i in S if distances[i] <= tau], n_classes)
 
 
 def loss_change(distances: Sequence[float], match: Sequence[bool], i: int, k: int) -> list[Fraction]:
@@ -173,12 +157,8 @@ def matching_utility(rows: Sequence[Sequence[object]], person: int, weights: Seq
     counts = [1.0] * len(rows) if weights is None else list(weights)
 
     def utility(S: frozenset[int]) -> Fraction:
-        matching = [
-            count
-            for row, count in zip(rows, counts, strict=True)
-            if all(row[attribute] == rows[person][attribute] for attribute in S)
-        ]
-        return Fraction(log2(fsum(counts)) - log2(fsum(matching)))
+        alike = [all(row[attribute] == rows[person][attribute] for attribute in S) for row in rows]
+        return Fraction(log2(fsum(counts)) - log2(fsum(compress(counts, alike))))
 
     return utility
 
@@ -200,7 +180,7 @@ def interaction(n: int, utility: Utility, i: int, j: int) -> Fraction:
 
 
 def gini(amounts: Sequence[float]) -> Fraction:
-    """Half the mean absolute difference of all pairs, as a part of the mean; 0 if nobody has anything.
+    """Half the mean absolute difference of all pairs, as a part of the mean; 0 if all amounts are 0.
 
     >>> str(gini([0, 1]))
     '1/2'
@@ -257,13 +237,8 @@ def bandit(
     for added in noise:
         if now >= target or min(count) == t_max:
             break
-        score = [
-            q[a] + exploration * (1 / (count[a] + small)) ** 0.5 * (t_max - count[a]) / t_max
-            if count[a] < t_max
-            else float("-inf")
-            for a in range(n)
-        ]
-        a = score.index(max(score))
+        score = [q[a] + exploration * (1 / (count[a] + small)) ** 0.5 * (t_max - count[a]) / t_max for a in range(n)]
+        a = max((a for a in range(n) if count[a] < t_max), key=score.__getitem__)
         seen = [x + z for x, z in zip(records[a], added, strict=True)]
         centre[a] = [(c * count[a] + x) / (count[a] + 1) for c, x in zip(centre[a], seen, strict=True)]
         before, now = now, utility()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import datassay as da
 from datassay._errors import UnavailableError
+from datassay._run import Schedule
 from datassay.data import Column, Table
 from datassay.identity import count_crowds, crowds, engine, mean_bits
 
@@ -108,7 +109,7 @@ def test_fewer_people_need_less_memory_as_is_told_beforehand():
     cells, mass, _, wanted = engine.bring_forward(cells, mass, cell[:1000])
 
     def work():
-        engine.exact(cells, mass, key=False, wanted=wanted, n_jobs=2, memory=2**32, progress=None)
+        engine.exact(cells, mass, Schedule(n_jobs=2, memory=2**32), wanted=wanted)
 
     work()
     tracemalloc.start()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import datassay as da
 from datassay import oracle
+from datassay._run import Schedule
 from datassay.data import Column, Table
 from datassay.identity import engine
 
@@ -545,13 +546,13 @@ def test_memory_is_told_beforehand():
     table = table_of(rng.integers(0, 6, (30_000, 8)))
     coded = [counting.code(table, name, "as it is", []) for name in table.columns]
     cells, _ = counting.distinct(tuple(table.columns), coded, len(table), None)
-    run = {"n_jobs": 2, "memory": 2**32, "progress": None}
+    schedule = Schedule(n_jobs=2, memory=2**32)
 
     def sampled():
-        engine.sample(cells, permutations=100, tolerance=None, seconds=None, confidence=0.9, seed=0, **run)
+        engine.sample(cells, engine.RandomOrders(permutations=100, confidence=0.9), schedule)
 
     def exact():
-        engine.exact(cells, cells.weights, key=False, wanted=len(cells.weights), **run)
+        engine.exact(cells, cells.weights, schedule, wanted=len(cells.weights))
 
     for work, promised in ((exact, engine.exact_bytes), (sampled, engine.sampled_bytes)):
         work()

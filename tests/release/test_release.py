@@ -1,6 +1,7 @@
 """Release strategies: what they promise, counted by pandas; utility by its definitions; comparisons."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -299,6 +300,56 @@ def test_predictive_utility_is_that_of_scikit_learn():
     shares = model.predict_proba(encoder.transform(test)[0])
     right = shares[np.arange(len(shares)), np.searchsorted(model.classes_, test.labels)]
     assert found.loss == pytest.approx(1 - right.mean())
+
+
+def test_single_people_are_compared_with_the_first_strategy_by_hand():
+    """Eleven people are worth 0 … 10 in the first strategy, and a twelfth is not in it: fifths end at 2 and at 8."""
+    nan, n = np.nan, 12
+    first = np.array([4, 9, 2, 7, 0, 10, 1, 6, 3, 8, 5, nan])
+    worth = {
+        "first": first,
+        "turned round": 20 - 3 * first,
+        "twelfth too": np.where(np.isnan(first), 100.0, np.where(first == 4, nan, first**2)),
+        "three left": np.where(np.isin(first, [1, 5, 9]), -(first % 5), nan),
+        "two left": np.where(np.isin(first, [2, 3]), first, nan),
+        "nobody left": np.full(n, nan),
+    }
+    risks = np.random.default_rng(4).random((len(worth), n))
+    empty = np.zeros(len(worth))
+    ids = np.array(list(worth))
+    found = da.Comparison(
+        ids, risks.mean(axis=1), *[empty] * 6, risks=risks, people=np.arange(n), worth=np.array(list(worth.values()))
+    )
+    single = found.individuals()
+    assert list(single) == list(worth)
+    for row, (name, values) in enumerate(worth.items()):
+        frame = pd.DataFrame({"first": first, "then": values, "risk": risks[row]}).dropna()
+        ranks = frame.rank().corr()
+        said = single[name]
+        assert said["people"] == len(frame)
+        known = len(frame) > 2
+        assert said["rank correlation with the first"] == pytest.approx(
+            ranks.loc["first", "then"] if known else nan, nan_ok=True
+        )
+        assert said["rank correlation of value and risk"] == pytest.approx(
+            ranks.loc["then", "risk"] if known else nan, nan_ok=True
+        )
+        spread = frame["then"].max() - frame["then"].min()
+        assert said["range of values"] == pytest.approx(spread, nan_ok=True)
+        for which, fifth in (("least", [0, 1, 2]), ("most", [8, 9, 10])):
+            gained = [risks[row, person] - risks[0, person] for person in range(n) if first[person] in fifth]
+            assert said[f"change of risk, {which} valuable fifth"] == pytest.approx(sum(gained) / 3, abs=1e-12)
+    assert [single[name]["people"] for name in worth] == [11, 11, 10, 3, 2, 0]
+    assert single["turned round"]["rank correlation with the first"] == pytest.approx(-1)
+    with pytest.raises(ValueError, match="zip"):  # no strategy is passed over in silence
+        replace(found, worth=found.worth[:2]).individuals()
+    unknown = da.Comparison(ids, empty, *[empty] * 6, risks=risks, people=np.arange(n))
+    with pytest.raises(da.UsageError, match="individuals=True"):
+        unknown.individuals()
+    with pytest.raises(da.InputError, match="must keep people as they are"):
+        da.Comparison(
+            ids[:1], empty[:1], *[empty[:1]] * 6, risks=risks[:1], people=np.arange(n), worth=np.full((1, n), nan)
+        ).individuals()
 
 
 def test_strategies_side_by_side(tmp_path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_quadrants
 from datassay.attacks.result import Attack
-from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, Values, as_facts, axes_on, rank_correlation
 
 QUADRANTS: Final = ("delete first", "of little use", "protect", "keep")
 
@@ -39,8 +36,8 @@ class Exposure(PerRecord):
 
     COLUMNS: ClassVar = {"id": "ids", "value": "values", "exposure": "exposure", "quadrant": "quadrants"}
 
-    values: NDArray[np.float64]
-    exposure: NDArray[np.float64]
+    values: Floats
+    exposure: Floats
     ids: NDArray[np.generic]
     low_value: float
     high_exposure: float
@@ -70,11 +67,7 @@ class Exposure(PerRecord):
 
     def correlation(self) -> float:
         """Spearman's rank correlation of value and exposure."""
-        from scipy.stats import spearmanr
-
-        if np.ptp(self.values) == 0 or np.ptp(self.exposure) == 0:
-            return 0.0
-        return float(spearmanr(self.values, self.exposure).statistic)
+        return rank_correlation(self.values, self.exposure)
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -109,7 +102,7 @@ class Exposure(PerRecord):
             lines.append(f"Delete first (value, exposure): {listed}")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, most: int | None = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int | None = None, *, label: str | None = None) -> Axes:
         """Draw value against exposure, the four quadrants named and counted; returns the axes.
 
         Of more than ``most`` records so many are drawn, chosen at random (the same ones each time). With a ``label``
@@ -173,10 +166,9 @@ def value_and_exposure(values: Values, exposure: Values | Attack, *, low: float 
     order = np.argsort(here)  # in the order of the values
     here, there = here[order], there[order]
     notes = tuple(dict.fromkeys((*values.notes, *exposure.notes)))
-    if isinstance(exposure, Attack):
-        played = len(exposure) / len(ids)
-        if played < 20:
-            notes = (*notes, f"success rates are rough: a record was attacked in {played:.3g} games on average")
+    played = len(exposure) / len(ids)
+    if isinstance(exposure, Attack) and played < 20:
+        notes = (*notes, f"success rates are rough: a record was attacked in {played:.3g} games on average")
     if len(shared) < max(len(values), len(ids)):
         notes = (
             *notes,

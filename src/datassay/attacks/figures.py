@@ -1,20 +1,14 @@
 """Figures of attacks: who is found, who is worth and exposed what, and what a removal changed."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREY, ORANGE, RED, SILVER, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, ORANGE, RED, SILVER, Axes, Floats, legend_name
 
 
-def draw_roc(ax: "Axes", rates: Floats, found: Floats, label: str) -> "Axes":
+def draw_roc(ax: Axes, rates: Floats, found: Floats, label: str) -> Axes:
     """The ROC curve, both axes logarithmic so that few false positives show, and the line of guessing."""
     least = float(rates[0])
     first = not ax.lines
@@ -30,14 +24,14 @@ def draw_roc(ax: "Axes", rates: Floats, found: Floats, label: str) -> "Axes":
 
 
 def draw_quadrants(
-    ax: "Axes",
+    ax: Axes,
     values: Floats,
     exposure: Floats,
     quadrants: dict[str, NDArray[np.bool_]],
     lines: tuple[float, float],
     drawn: NDArray[np.bool_],
     label: str | None,
-) -> "Axes":
+) -> Axes:
     """Value against exposure of the records drawn; the quadrants named and counted, or all of them in one colour."""
     size = 6 if drawn.sum() > 300 else 20
     shown: list[tuple[str, NDArray[np.bool_], str | None]]
@@ -56,7 +50,7 @@ def draw_quadrants(
     return ax
 
 
-def draw_change(ax: "Axes", influence: Sequence[float], change: Sequence[float], label: str | None) -> "Axes":
+def draw_change(ax: Axes, influence: Sequence[float], change: Sequence[float], label: str | None) -> Axes:
     """The mean change of success rates by WaKA influence."""
     (line,) = ax.plot(influence, change, marker=".")
     ax.axhline(0, color=GREY, linewidth=0.8)

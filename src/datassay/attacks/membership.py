@@ -1,11 +1,11 @@
 """Membership inference: whose record is in the model, guessed from how well the model predicts it.
 
-A security game: half of the population, drawn at random, is the model's data; the attacker sees the loss of the model
-on some targets and says who was in it. For k-NN nothing is ever fitted: every record's nearest others are found once,
-who is in which model is one bit, and a model's loss on a record is the share of wrong labels among the first k
-neighbours whose bit is set, the record itself among them if it is in (Mathematics §7); ties go to the smaller index.
+For k-NN nothing is ever fitted: every record's nearest others are found once, who is in which model is one bit, and a
+model's loss on a record is the share of wrong labels among the first k neighbours whose bit is set, the record itself
+among them if it is in (Mathematics §7); ties go to the smaller index.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Unpack, get_args
@@ -36,12 +36,11 @@ from datassay.neighbors import (
     collect,
     space_on,
 )
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value import Game, chance_of_fewer, knn_shapley, make_game, rank_chances
 
 MOST_SHADOWS = 63  # with the model itself they fit into the bits of one word
 T_WAKA_ERROR = 1e-12  # of t-WaKA scores: it says how many neighbours to look at
-Floats = NDArray[np.float64]
 
 
 class Classifier(Protocol):
@@ -51,11 +50,9 @@ class Classifier(Protocol):
 
     def fit(self, X: NDArray[np.generic], y: NDArray[np.generic]) -> object:
         """Learn from records."""
-        ...
 
     def predict_proba(self, X: NDArray[np.generic]) -> Floats:
         """Chances of the classes."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +199,7 @@ def membership_attack(
         raise UsageError(f"k={k} is more than half of the {n} records, which is all that a model has")
     generators = [np.random.default_rng([seed, number]) for number in range(games)]
     draws = [np.arange(n) if targets is None else np.sort(rng.choice(n, targets, replace=False)) for rng in generators]
-    models: Models
+    models: _KnnModels | _FittedModels
     if model is None:
         asked = np.unique(np.concatenate(draws))
         copies = [] if held is None else [held, *(shadow_held or ())]
@@ -213,7 +210,8 @@ def membership_attack(
                 {"k": k, "games": games, "targets": targets, "shadows": shadows, "seed": seed, "held": others},
             )
         seen = [_among_copies(game, one, metric) for one in copies] or [game]
-        models = _KnnModels(seen, asked, k, 0 if alone else shadows, also=_ranks_of(method, k, n))
+        looked_at = len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
+        models = _KnnModels(seen, asked, k, 0 if alone else shadows, also=looked_at)
     else:
         models = _FittedModels(game, model, shadows, seed)
     score = _scorer(method, models, k) if isinstance(method, str) else method
@@ -265,14 +263,6 @@ def _among_copies(game: Game, held: ArrayLike, metric: str) -> Game:
     return replace(game, near=game.near.having(space=space))
 
 
-class Models(Protocol):
-    """The model under attack, and the attacker's own."""
-
-    def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
-        """Draw the model and its shadows; which targets are in the model, and what the attacker sees."""
-        ...
-
-
 def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
     """A random half of n."""
     inside = np.zeros(n, bool)
@@ -283,8 +273,7 @@ def _half(rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
 def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The ``limit`` nearest others of the records asked about, and how many of them come before the record itself.
 
-    A record is at distance zero from itself (its copy may be anywhere), and ties go to the smaller index: duplicates
-    may come before it. Where more than ``limit`` do, it is not said how many.
+    Duplicates do, if their index is smaller; where more than ``limit`` do, it is not said how many.
     """
     space = game.space
     assert isinstance(space, FeatureSpace | MatrixSpace | DeviceSpace)
@@ -307,10 +296,7 @@ def nearest_others(game: Game, asked: NDArray[np.intp], limit: int) -> tuple[NDA
 
 
 class _KnnModels:
-    """k-NN models of random halves: neighbour lists once, one word of bits a record.
-
-    ``games`` is one, for all models, or one for each, where each holds copies of its own.
-    """
+    """k-NN models of random halves; ``games`` is one for all models, or one for each that holds copies of its own."""
 
     def __init__(self, games: list[Game], asked: NDArray[np.intp], k: int, shadows: int, also: int = 0) -> None:
         self.game, self.games, self.asked, self.k, self.shadows = games[0], games, asked, k, shadows
@@ -318,17 +304,12 @@ class _KnnModels:
         limit = min(self.n - 1, max(also, _ranks_for_half(k, self.n - 1)))
         self.lists = [nearest_others(game, asked, limit) for game in games]
 
-    @property
-    def order(self) -> NDArray[np.uint32]:
-        """The nearest others of the records asked about."""
-        return self.lists[0][0]
-
     def place(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of the neighbour lists."""
         return np.searchsorted(self.asked, records)
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
-        """Draw the model and its shadows, and count votes."""
+        """Draw the model and its shadows, and count votes: who is in the model, and what the attacker sees."""
         from datassay.attacks import kernels
 
         bits = np.zeros(self.n, np.uint64)
@@ -352,14 +333,7 @@ class _KnnModels:
 
 def _ranks_for_half(k: int, n: int) -> int:
     """How many of n neighbours hold k members of a random half, but for a chance of 1e-15."""
-    low, high = k, n
-    while low < high:
-        middle = (low + high) // 2
-        if chance_of_fewer(middle, k) <= 1e-15:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return k + bisect_left(range(k, n), True, key=lambda ranks: chance_of_fewer(ranks, k) <= 1e-15)
 
 
 class _FittedModels:
@@ -399,35 +373,28 @@ class _FittedModels:
         return np.asarray(np.log1p(-right) - np.log(right))
 
     def play(self, rng: np.random.Generator, targets: NDArray[np.intp]) -> tuple[NDArray[np.bool_], View]:
+        """Draw the model: who is in it, and what the attacker sees."""
         inside = _half(rng, self.game.space.n_train)
         view = View(self._losses(inside, targets), self.loss[targets], self.inside[targets], targets, 0.0)
         return inside[targets], view
 
 
-def _ranks_of(method: AttackName | CustomAttack, k: int, n: int) -> int:
-    """Neighbours that an attack looks at itself."""
-    return len(rank_chances(k, n, T_WAKA_ERROR)[0]) - 1 if method == "t-waka" else k
-
-
-def _scorer(method: AttackName, models: Models, k: int) -> CustomAttack:
+def _scorer(method: AttackName, models: "_KnnModels | _FittedModels", k: int) -> CustomAttack:
     """The attack of this name; what it needs of the population is computed once."""
-    if method == "lira":
-        return _lira
-    if method == "lira-offline":
-        return _lira_offline
-    if method == "calibrated-confidence":
-        return _calibrated
+    by_shadows = {"lira": _lira, "lira-offline": _lira_offline, "calibrated-confidence": _calibrated}
+    if method in by_shadows:
+        return by_shadows[method]
     assert isinstance(models, _KnnModels)
     codes = models.game.inputs.codes
     own = codes[models.asked]
     if method == "confidence":
-        expected = (codes[models.order[:, :k]] != own[:, None]).mean(axis=1)
+        expected = (codes[models.lists[0][0][:, :k]] != own[:, None]).mean(axis=1)
         return lambda view: expected[models.place(view.targets)] - view.loss
     from datassay.attacks import kernels
 
     table = np.empty((len(own), k + 1))  # t-WaKA at every loss 0, 1/k, …, 1 that may be observed
     chances, _ = rank_chances(k, models.n, T_WAKA_ERROR)
-    kernels.write_target_waka(models.order, codes, own, chances, k, table)
+    kernels.write_target_waka(models.lists[0][0], codes, own, chances, k, table)
     return lambda view: table[models.place(view.targets), np.rint(view.loss * k).astype(np.intp)]
 
 
@@ -437,9 +404,8 @@ _Moments = tuple[Floats, Floats, NDArray[np.bool_]]
 def _moments(view: View) -> tuple[_Moments, _Moments]:
     """Mean and variance of the shadow losses of models with the target, and where there are any; the same without it.
 
-    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, of models
-    with and without them alike, as if from eight models more. Losses on a grid get the variance of rounding to it as
-    well.
+    A handful of models says little about a variance: it is drawn towards the mean variance of all targets, as if from
+    eight models more. Losses on a grid get the variance of rounding to it as well.
     """
     found = []
     for chosen in (view.shadow_in, ~view.shadow_in):

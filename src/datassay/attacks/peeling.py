@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, get_args
+from typing import Any, ClassVar, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,19 @@ from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
 from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
-from datassay.results import Fact, Parameter, PerRecord, Values, as_facts, axes_on
+from datassay.results import (
+    Axes,
+    Fact,
+    Floats,
+    Parameter,
+    PerRecord,
+    Values,
+    as_facts,
+    as_named,
+    axes_on,
+    rank_correlation,
+)
 from datassay.value import self_shapley, self_waka, waka_influence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PeelBy = Literal["self_waka", "self_shapley", "success", "random"]
 
@@ -46,15 +54,13 @@ class Onion(PerRecord):
         How they were chosen, and attacked.
     """
 
-    COLUMNS: ClassVar = {
-        "id": "ids", "before": "before", "after": "after", "change": "values", "influence": "influence",
-    }  # fmt: skip
+    COLUMNS: ClassVar = {"id": "ids", **as_named("before", "after"), "change": "values", "influence": "influence"}
 
-    values: NDArray[np.float64]
+    values: Floats
     ids: NDArray[np.generic]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    influence: NDArray[np.float64]
+    before: Floats
+    after: Floats
+    influence: Floats
     removed: NDArray[np.generic]
     auc: tuple[float, float]
     tpr: tuple[float, float]
@@ -69,11 +75,7 @@ class Onion(PerRecord):
 
     def correlation(self) -> float:
         """Spearman's rank correlation of the change in success rates with the WaKA influence."""
-        from scipy.stats import spearmanr
-
-        if np.ptp(self.influence) == 0 or np.ptp(self.values) == 0:
-            return 0.0
-        return float(spearmanr(self.values, self.influence).statistic)
+        return rank_correlation(self.values, self.influence)
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -82,33 +84,25 @@ class Onion(PerRecord):
         (at 5% false positives); ``share_more_exposed`` and ``share_less_exposed`` of those who remain; the rank
         ``correlation`` of the change with the WaKA influence.
         """
-        return as_facts(
-            {
-                "removed": len(self.removed), "remaining": len(self), "auc_before": self.auc[0],
-                "auc_after": self.auc[1], "tpr_before": self.tpr[0], "tpr_after": self.tpr[1],
-                "share_more_exposed": (self.values > 0).mean(), "share_less_exposed": (self.values < 0).mean(),
-                "correlation": self.correlation(),
-            }
-        )  # fmt: skip
+        found = {"removed": len(self.removed), "remaining": len(self)}
+        rates = dict(zip(("auc_before", "auc_after", "tpr_before", "tpr_after"), (*self.auc, *self.tpr), strict=True))
+        moved = {"share_more_exposed": (self.values > 0).mean(), "share_less_exposed": (self.values < 0).mean()}
+        return as_facts({**found, **rates, **moved, "correlation": self.correlation()})
 
     def summary(self) -> str:
         """What the removal did, in words."""
-        return self._in_words(
-            [
-                f"{len(self.removed):,} of {len(self.removed) + len(self):,} records removed by {self.by}, k={self.k}.",
-                f"AUC of the attack {self.auc[0]:.3f} → {self.auc[1]:.3f}; members found at 5% false positives "
-                f"{self.tpr[0]:.1%} → {self.tpr[1]:.1%}.",
-                f"Of those who remain, {np.mean(self.values > 0):.1%} are found more often than before and "
-                f"{np.mean(self.values < 0):.1%} less often (mean {self.before.mean():.3f} → {self.after.mean():.3f}).",
-                f"Rank correlation of the change with the WaKA influence: {self.correlation():.2f}.",
-            ]
-        )
+        lines = [
+            f"{len(self.removed):,} of {len(self.removed) + len(self):,} records removed by {self.by}, k={self.k}.",
+            f"AUC of the attack {self.auc[0]:.3f} → {self.auc[1]:.3f}; members found at 5% false positives "
+            f"{self.tpr[0]:.1%} → {self.tpr[1]:.1%}.",
+            f"Of those who remain, {np.mean(self.values > 0):.1%} are found more often than before and "
+            f"{np.mean(self.values < 0):.1%} less often (mean {self.before.mean():.3f} → {self.after.mean():.3f}).",
+            f"Rank correlation of the change with the WaKA influence: {self.correlation():.2f}.",
+        ]
+        return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, bins: int = 20, *, label: str | None = None) -> "Axes":
-        """Draw the mean change of success rates by WaKA influence; returns the axes.
-
-        ``label`` names this onion in the legend, so that several can share the axes.
-        """
+    def plot(self, ax: Axes | None = None, bins: int = 20, *, label: str | None = None) -> Axes:
+        """Draw the mean change of success rates by WaKA influence; returns the axes. ``label`` is for the legend."""
         edges = np.unique(np.quantile(self.influence, np.linspace(0, 1, bins + 1)))
         at = np.clip(np.searchsorted(edges, self.influence, side="right") - 1, 0, max(len(edges) - 2, 0))
         used = np.unique(at)
@@ -166,10 +160,10 @@ def onion(
     40
     """
     share = _checks.number("share", share, above=0, below=1)
-    if not isinstance(by, Values | str):
-        raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
-    if not isinstance(by, Values):
+    if isinstance(by, str):
         _checks.choice("by", by, get_args(PeelBy))
+    elif not isinstance(by, Values):
+        raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     settings: dict[str, Any] = {"k": k, "games": games, "targets": None, "shadows": shadows, "seed": seed, **run}
     searching: Blocks = {**run, "progress": None}  # the bars are of games
     near = neighbours_of(X, y, metric=metric, ids=ids, among=True)
@@ -183,15 +177,14 @@ def onion(
     if isinstance(by, Values):
         if len(by) != n or not (by.ids == inputs.ids).all():
             raise InputError("by must hold a value for every record, in their order")
-        score, name = by.values, by.method
+        score = by.values
     elif by == "self_waka":
-        score, name = self_waka(near, k=k, **searching).values, by
+        score = self_waka(near, k=k, **searching).values
     elif by == "self_shapley":
-        score, name = self_shapley(near, k=k, **searching).values, by
-    elif by == "success":
-        score, name = before, by
+        score = self_shapley(near, k=k, **searching).values
     else:
-        score, name = np.random.default_rng([seed, 2**33]).random(n), by
+        score = before if by == "success" else np.random.default_rng([seed, 2**33]).random(n)
+    name = by.method if isinstance(by, Values) else by
     gone = np.zeros(n, bool)
     gone[np.argsort(-score, kind="stable")[:out]] = True
     if len(np.unique(inputs.codes[~gone])) < 2:
@@ -219,7 +212,7 @@ def onion(
     )
 
 
-def _by_record(attack: Attack, ids: NDArray[np.generic]) -> NDArray[np.float64]:
+def _by_record(attack: Attack, ids: NDArray[np.generic]) -> Floats:
     """Success rates in the order of the records."""
     names, rates = attack.success_rates()
     return rates[np.searchsorted(names, ids)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,7 @@ from datassay import _checks
 from datassay._errors import InputError
 from datassay._version import __version__
 from datassay.attacks.figures import draw_roc
-from datassay.results import Fact, Parameter, PerRecord, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Floats, Parameter, PerRecord, as_facts, axes_on
 
 
 def auc(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_]) -> float:
@@ -40,6 +37,7 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
     >>> tpr_at(np.array([5.0, 4.0, 3.0, 2.0]), np.array([True, False, True, False]), 0.0)
     0.5
     """
+    fpr = _checks.number("fpr", fpr, at_least=0, at_most=1)
     if members.all() or not members.any():
         raise InputError("an attack needs members and non-members among its targets")
     outside = np.sort(scores[~members])[::-1]
@@ -49,7 +47,11 @@ def tpr_at(scores: NDArray[np.floating[Any]], members: NDArray[np.bool_], fpr: f
     return float((scores[members] > outside[allowed]).mean())
 
 
-_Game = tuple[NDArray[np.float64], NDArray[np.bool_]]
+_Game = tuple[Floats, NDArray[np.bool_]]
+
+
+def _measured(game: _Game, fpr: float | None) -> float:
+    return auc(*game) if fpr is None else tpr_at(*game, fpr)
 
 
 def _pooled(games: list[_Game]) -> _Game:
@@ -77,9 +79,10 @@ class Attack(PerRecord):
     1.0
     """
 
+    ROWS: ClassVar = "targets"
     COLUMNS: ClassVar = {"id": "ids", "score": "values", "member": "members", "game": "games"}
 
-    values: NDArray[np.float64]
+    values: Floats
     ids: NDArray[np.generic]
     members: NDArray[np.bool_]
     method: str
@@ -93,9 +96,6 @@ class Attack(PerRecord):
         if self.games is None:
             object.__setattr__(self, "games", np.zeros(len(self.values), np.int64))
         super().__post_init__()
-
-    def _who(self) -> str:
-        return "targets"
 
     def __repr__(self) -> str:
         both = self.members.any() and not self.members.all()
@@ -118,12 +118,11 @@ class Attack(PerRecord):
 
         A single game has too few non-members to show a low rate.
         """
-        return tpr_at(self.values, self.members, _checks.number("fpr", fpr, at_least=0, at_most=1))
+        return tpr_at(self.values, self.members, fpr)
 
     def spread(self, fpr: float | None = None) -> float:
         """Standard deviation over games of the AUC, or of the true-positive rate at ``fpr``."""
-        fpr = fpr if fpr is None else _checks.number("fpr", fpr, at_least=0, at_most=1)
-        return float(np.std([auc(*game) if fpr is None else tpr_at(*game, fpr) for game in self._by_game()]))
+        return float(np.std([_measured(game, fpr) for game in self._by_game()]))
 
     def interval(
         self, fpr: float | None = None, confidence: float = 0.95, repeats: int = 1000, seed: int = 0
@@ -134,34 +133,27 @@ class Attack(PerRecord):
         """
         confidence = _checks.number("confidence", confidence, above=0, below=1)
         repeats = _checks.integer("repeats", repeats, at_least=10)
-        fpr = fpr if fpr is None else _checks.number("fpr", fpr, at_least=0, at_most=1)
         rng = np.random.default_rng(_checks.integer("seed", seed, at_least=0))
         games = self._by_game()
 
-        def measure(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
-            return auc(scores, members) if fpr is None else tpr_at(scores, members, fpr)
-
+        drawn = np.empty(repeats)
         if len(games) > 1 and fpr is not None:
-            drawn = np.array(
-                [
-                    tpr_at(*_pooled([games[g] for g in rng.integers(0, len(games), len(games))]), fpr)
-                    for _ in range(repeats)
-                ]
-            )
+            for at in range(repeats):
+                again = rng.integers(0, len(games), len(games))
+                drawn[at] = tpr_at(*_pooled([games[g] for g in again]), fpr)
         elif len(games) > 1:
-            each = np.array([measure(*game) for game in games])
+            each = np.array([auc(*game) for game in games])
             drawn = each[rng.integers(0, len(each), (repeats, len(each)))].mean(axis=1)
         else:
             scores, members = games[0]
             inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
-            drawn = np.empty(repeats)
             for at in range(repeats):
                 again = np.concatenate([rng.choice(inside, len(inside)), rng.choice(outside, len(outside))])
-                drawn[at] = measure(scores[again], members[again])
+                drawn[at] = _measured((scores[again], members[again]), fpr)
         low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
         return float(low), float(high)
 
-    def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
+    def success_rates(self, threshold: float | None = None) -> tuple[NDArray[np.generic], Floats]:
         """For each record, how often the attack is right about it: ids, and rates; 0.5 is guessing.
 
         It says «member» where the score is above ``threshold``, and a score at the threshold counts half. Left out, the
@@ -199,13 +191,9 @@ class Attack(PerRecord):
         both = 0 < outside < len(self)
         low, high = self.interval() if both else (None, None)
         rates = {f: self.tpr(f) if both and f * outside >= 1 else None for f in (0.05, 0.01, 0.001)}
-        return as_facts(
-            {
-                "targets": len(self), "members": len(self) - outside, "games": len(self._by_game()),
-                "auc": self.auc if both else None, "auc_low": low, "auc_high": high,
-                **{f"tpr.{rate:g}": found for rate, found in rates.items()},
-            }
-        )  # fmt: skip
+        found = {"targets": len(self), "members": len(self) - outside, "games": len(self._by_game())}
+        curve = {"auc": self.auc if both else None, "auc_low": low, "auc_high": high}
+        return as_facts({**found, **curve, **{f"tpr.{rate:g}": share for rate, share in rates.items()}})
 
     def summary(self) -> str:
         """How well the attack works, in words."""
@@ -227,11 +215,8 @@ class Attack(PerRecord):
             )
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, label: str | None = None) -> "Axes":
-        """Draw the ROC curve of all games together, both axes logarithmic so that few false positives show.
-
-        Returns the axes; call it again on the same ones to compare attacks.
-        """
+    def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
+        """Draw the ROC curve of all games, both axes logarithmic; returns the axes. Several attacks can share them."""
         least = 0.5 / max(int((~self.members).sum()), 1)
         rates = np.unique(np.concatenate([np.geomspace(least, 1, 200), [1.0]]))
         everything = _pooled(self._by_game())

@@ -1,8 +1,7 @@
 """The value-score attack: submit a copy of a person's record, look at what it is worth, and know if they are in.
 
-A record whose twin is already there is worth less (or more) than one that is new. What is "less" is learned from shadow
-data sets with and without the record (Wang et al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put
-right; Mathematics §7).
+What it is worth less (or more) if a twin is there is learned from shadow data sets with and without the record (Wang et
+al. 2023, algorithm 1, with the IN and OUT of its lines 5, 6 and 9 put right; Mathematics §7).
 """
 
 from typing import Literal, Unpack, get_args
@@ -25,7 +24,6 @@ from datassay.neighbors import (
     NeighbourGraph,
     Neighbours,
     Points,
-    Within,
     WithinThreshold,
     collect,
     make_space,
@@ -34,12 +32,10 @@ from datassay.neighbors import (
 )
 from datassay.privacy import add_noise, calibrate, check_delta, check_epsilon, worths
 from datassay.privacy import sampling as samples
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value import harmonic, knn_shapley
 
 Scored = Literal["knn_shapley", "tknn_shapley", "private_knn_shapley", "private_tknn_shapley"]
-SCORED: tuple[Scored, ...] = get_args(Scored)
-Floats = NDArray[np.float64]
 
 
 @documented(knn_shapley)
@@ -112,7 +108,7 @@ def value_score_attack(
     >>> 0.5 < attack.auc < 1.0
     True
     """
-    _checks.choice("scores", scores, SCORED)
+    _checks.choice("scores", scores, get_args(Scored))
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
     tau = _checks.number("tau", tau)
@@ -154,14 +150,15 @@ def value_score_attack(
     if threshold:
         settings |= {"tau": tau}
         chance = _checks.number("sampling", sampling, above=0, at_most=1) if private else 1.0
-        near = _near(space, tau, schedule)
-        match = codes[None, : 2 * members] == codes_val[:, None]
-        counts, coins = _counts(sets, near, codes, codes_val, chance)
+        (near,) = collect(space, WithinThreshold(tau), lambda block: (block.inside.copy(),), schedule)
+        match = codes == codes_val[:, None]
+        counts, coins = _counts(sets, near, match, chance)
         if private:
             settings |= {"sampling": chance}
             noise = calibrate("discrete gaussian", epsilon, delta, count=len(codes_val), sampling=chance)
             counts = np.asarray(add_noise(counts, noise.noise, noise.scale))
-        alone, twin = _threshold_values(counts, coins, near[:, : 2 * members], match, n_classes)
+        targets = slice(2 * members)
+        alone, twin = _threshold_values(counts, coins, near[:, targets], match[:, targets], n_classes)
     else:
         settings |= {"k": k, "utility": utility}
         fraction = private or utility == "fraction"
@@ -195,28 +192,10 @@ def _log_ratio(seen: Floats, inside: Floats, outside: Floats) -> Floats:
     return log_density(inside) - log_density(outside)
 
 
-def _near(space: AnySpace, tau: float, run: Schedule) -> NDArray[np.uint8]:
-    """Which records are near each validation point."""
-
-    def compute(block: Within) -> tuple[NDArray[np.uint8]]:
-        return (block.inside.copy(),)
-
-    (near,) = collect(space, WithinThreshold(tau), compute, run)
-    return near
-
-
 def _counts(
-    sets: NDArray[np.uint8],
-    near: NDArray[np.uint8],
-    codes: NDArray[np.generic],
-    codes_val: NDArray[np.generic],
-    chance: float,
+    sets: NDArray[np.uint8], near: NDArray[np.uint8], match: NDArray[np.bool_], chance: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(matching, other) neighbours of every validation point in every set, or in a fresh sample of it.
-
-    The second answer is 1 where one record more would be in that sample too.
-    """
-    match = codes[None, :] == codes_val[:, None]
+    """(Matching, other) neighbours of every validation point in a sample of every set; 1 where one more would be in."""
     coins = np.ones((len(sets), len(near)), np.int64)
     counts = np.empty((len(sets), len(near), 2), np.int64)
     for s, members in enumerate(sets.astype(bool)):

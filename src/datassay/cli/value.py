@@ -183,9 +183,9 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
         said.insert(0, f"{tuned.parameter} = {tuned.best:g} predicts best: accuracy {tuned.scores.max():.1%}.")
     if marked is not None:
         import datassay as da
-        from datassay.results import high_is_suspicious
+        from datassay.results import reading_of
 
-        inverted = high_is_suspicious(values)
+        inverted = reading_of(values.method).high_is_suspicious
         found = da.detect_errors(-values.values if inverted else values, marked)
         facts |= found.facts()
         said.append(f"Finding {truth!r} by {'high' if inverted else 'low'} values: {found}.")

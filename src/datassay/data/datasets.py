@@ -2,19 +2,17 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import documented
-from datassay.data.aliases import TableLike
-from datassay.data.reading import read_table
-from datassay.data.table import Column, Table
+from datassay.data.reading import Reading, read_table
+from datassay.data.table import Column, Table, categorical
 
 FOLDER_VARIABLE = "DATASSAY_DATA"
 """Environment variable that names a folder of Parquet files to load by name."""
@@ -43,12 +41,7 @@ class DatasetInfo:
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """The data sets that can be loaded by name on this machine.
-
-    Returns
-    -------
-    list of DatasetInfo
-        Name, source and description of each.
+    """The data sets that can be loaded by name on this machine: name, source and description of each.
 
     Examples
     --------
@@ -58,11 +51,8 @@ def list_datasets() -> list[DatasetInfo]:
     found = [DatasetInfo(name, "simulated", text) for name, text in _SIMULATED.items()]
     found += [DatasetInfo(name, "scikit-learn", text) for name, text in _FROM_SKLEARN.items()]
     folder = _folder()
-    if folder is not None:
-        found += [
-            DatasetInfo(file.stem, FOLDER_VARIABLE, f"Parquet file, {file.stat().st_size:,} bytes")
-            for file in sorted(folder.glob("*.parquet"))
-        ]
+    for file in sorted(folder.glob("*.parquet")) if folder else ():
+        found.append(DatasetInfo(file.stem, FOLDER_VARIABLE, f"Parquet file, {file.stat().st_size:,} bytes"))
     return found
 
 
@@ -74,11 +64,7 @@ def load_dataset(
     *,
     n: int | None = None,
     seed: int | None = None,
-    ignore: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    text: TextColumns = "refuse",
-    missing: Missing = "impute",
-    scale: Scaling = "standard",
+    **how: Unpack[Reading],
 ) -> Table:
     """The data set of this name, as a table: simulated, of scikit-learn, in a folder of yours, or from OpenML.
 
@@ -92,11 +78,6 @@ def load_dataset(
     n, seed
         Number of records and seed, for simulated data sets.
 
-    Returns
-    -------
-    Table
-        Its columns, the label among them.
-
     Examples
     --------
     >>> import datassay as da
@@ -104,23 +85,18 @@ def load_dataset(
     Table('census': 200 rows, 8 features, label 'income')
     """
     if name in _SIMULATED or name in _FROM_SKLEARN:
-        if id is not None or categorical:
+        if id is not None or how.get("categorical"):
             raise UsageError(f"{name} is built in: its ids and column types are fixed")
         table = _built_in(name, n, seed)
         if label is not None:
             table = replace(table, label=label, carried=tuple(c for c in table.carried if c != label))
-        return replace(table.set_aside(ignore), missing=missing, scale=scale)
-    if n is not None or seed is not None:
-        raise UsageError(f"{name!r} is not simulated and takes no n or seed")
-
-    def read(source: TableLike, label: str | None) -> Table:
-        options: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "text": text}
-        return read_table(source, label, id, missing=missing, scale=scale, name=name, **options)
-
+        scale, missing = how.get("scale", table.scale), how.get("missing", table.missing)
+        return replace(table.set_aside(how.get("ignore", ())), missing=missing, scale=scale)
+    _refuse_size(name, n, seed)
+    read = partial(read_table, id=id, name=name, **how)
     if name.startswith("openml:"):
         frame, target = _from_openml(name.removeprefix("openml:"))
         return read(frame, label or target)
-    folder = _folder()
     file = dataset_file(name)
     if file is not None:
         table = read(file, label)
@@ -130,37 +106,37 @@ def load_dataset(
             table = replace(table, label=usual, notes=(*table.notes, note))
         return table
     known = ", ".join(info.name for info in list_datasets())
-    hint = "" if folder is not None else f" Set {FOLDER_VARIABLE} to a folder of Parquet files to load those by name."
+    hint = "" if _folder() else f" Set {FOLDER_VARIABLE} to a folder of Parquet files to load those by name."
     raise InputError(f"there is no data set {name!r}; there are {known}, and openml:NAME.{hint}")
+
+
+def _refuse_size(name: str, n: int | None, seed: int | None) -> None:
+    if n is not None or seed is not None:
+        raise UsageError(f"{name!r} is not simulated and takes no n or seed")
 
 
 def _built_in(name: str, n: int | None, seed: int | None) -> Table:
     if name in _FROM_SKLEARN:
-        if n is not None or seed is not None:
-            raise UsageError(f"{name!r} is not simulated and takes no n or seed")
+        _refuse_size(name, n, seed)
         return _from_sklearn(name)
-    given = {"n": n, "seed": seed}
     from datassay.data.simulate import census, voters
 
-    simulate: Callable[..., Table] = census if name == "census" else voters
-    return simulate(**{key: number for key, number in given.items() if number is not None})
+    given = {key: number for key, number in (("n", n), ("seed", seed)) if number is not None}
+    return census(**given) if name == "census" else voters(**given)
 
 
 def dataset_file(name: str) -> Path | None:
     """The Parquet file behind a name in the folder of data sets, if there is one."""
     folder = _folder()
-    file = None if folder is None else folder / f"{name}.parquet"
-    return file if file is not None and file.is_file() else None
+    file = Path() if folder is None else folder / f"{name}.parquet"
+    return file if file.is_file() else None
 
 
 def _folder() -> Path | None:
     given = os.environ.get(FOLDER_VARIABLE)
-    if not given:
-        return None
-    folder = Path(given)
-    if not folder.is_dir():
+    if given and not Path(given).is_dir():
         raise UsageError(f"{FOLDER_VARIABLE} names {given!r}, which is not a folder")
-    return folder
+    return Path(given) if given else None
 
 
 def _from_sklearn(name: str) -> Table:
@@ -174,11 +150,7 @@ def _from_sklearn(name: str) -> Table:
     if name == "diabetes":
         columns["progression"] = Column("numeric", bunch.target)
         return Table(columns, np.arange(len(bunch.target)), carried=("progression",), name=name)
-    names = np.array([str(t) for t in bunch.target_names])
-    order = np.argsort(names)
-    rank = np.empty(len(names), np.int32)
-    rank[order] = np.arange(len(names))
-    columns["target"] = Column("categorical", rank[bunch.target], names[order])
+    columns["target"] = categorical([str(bunch.target_names[code]) for code in bunch.target])
     return Table(columns, np.arange(len(bunch.target)), "target", name=name)
 
 

@@ -9,27 +9,11 @@ from typing import TYPE_CHECKING, Any
 from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._run import documented
+from datassay.data import files
 from datassay.data.aliases import DaskFrame, PathLike, TableLike
-from datassay.data.files import (
-    ParquetFile,
-    check_file,
-    file_columns,
-    files_with_rows,
-    identifier,
-    is_many,
-    is_parquet,
-    own_columns,
-    parquet_schema,
-    plain_pattern,
-    refuse_alike,
-    refuse_other_columns,
-    relation,
-    unreadable,
-    unreadable_file,
-)
 from datassay.data.kinds import is_one_of, rough_kind
 from datassay.data.partitions import count_partitions, is_dask
-from datassay.data.reading import chosen_columns, read_table
+from datassay.data.reading import chosen_columns, names_of, read_table
 from datassay.data.table import Table, missing_column
 
 if TYPE_CHECKING:
@@ -115,10 +99,12 @@ def _count_files(
 
     import duckdb
 
-    quoted = ", ".join(identifier(name) for name in chosen)
-    weighed = "1.0" if weight is None else f"{identifier(weight)}::DOUBLE"
+    quoted = ", ".join(files.identifier(name) for name in chosen)
+    weighed = "1.0" if weight is None else f"{files.identifier(weight)}::DOUBLE"
     total = "count(*)" if weight is None else f"sum({weighed})"
-    usable = _unused("usable", [*chosen, count])
+    usable = "usable"
+    while usable in {name.casefold() for name in (*chosen, count)}:
+        usable += "_"
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
         connection.execute("SET temp_directory = $folder", {"folder": folder})
@@ -127,8 +113,8 @@ def _count_files(
             connection.execute("SET threads = 1")
         relation, parameters = source.relation(categories)
         query = (
-            f"SELECT {quoted}, {total} AS {identifier(count)}, "
-            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {identifier(usable)} "
+            f"SELECT {quoted}, {total} AS {files.identifier(count)}, "
+            f"bool_and(coalesce(isfinite({weighed}) AND {weighed} > 0, false)) AS {usable} "
             f"FROM {relation} GROUP BY {quoted} ORDER BY {quoted}"
         )
         try:
@@ -155,70 +141,48 @@ class _Counted:
     columns: Sequence[str]
     categories: Sequence[str]
     file: Path | None = None
-    files: Sequence[ParquetFile] = ()
+    parts: Sequence[files.ParquetFile] = ()
 
     def relation(self, categories: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The table function by which DuckDB reads it, and its parameters."""
         if self.file is not None:
-            return relation(self.file, categories)
-        plain = [plain_pattern(file.path) for file in self.files]
+            return files.relation(self.file, categories)
+        plain = [files.plain_pattern(file.path) for file in self.parts]
         return "read_parquet($paths, union_by_name = true, hive_partitioning = false)", {"paths": plain}
 
     def unreadable(self, error: Exception) -> InputError:
         """The error of a file that could not be read."""
-        return unreadable_file(self.file, error) if self.file is not None else unreadable(self.name, error)
+        return files.unreadable_file(self.file, error) if self.file is not None else files.unreadable(self.name, error)
 
     def check(self, columns: Sequence[str], *, everything: bool) -> None:
         """Refuse files that lack a column, have others than the first one, or hold something else in one."""
-        for file in self.files:
-            more = [name for name in own_columns(file.schema) if name not in self.columns]
-            refuse_other_columns(file, self.files[0], columns, more if everything else [], "columns")
+        for file in self.parts:
+            more = [name for name in files.own_columns(file.schema) if name not in self.columns]
+            files.refuse_other_columns(file, self.parts[0], columns, more if everything else [], "columns")
         for name in columns:
-            kinds: dict[str, str] = {}
-            for file in self.files:
-                kind = rough_kind(file.schema.field(name).type)
-                if kind:
-                    kinds.setdefault(kind, file.name)
-            if len(kinds) > 1:
-                found = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
-                raise InputError(f"column {name!r} of {self.name} holds {found}; make them alike")
+            kinds = [(rough_kind(file.schema.field(name).type), file.name) for file in self.parts]
+            files.refuse_different(kinds, f"column {name!r} of {self.name}", "make them alike")
 
 
 def _counted_source(given: Any) -> _Counted:
     if is_dask(given):
-        names = list(given.columns)
-        for name in names:
-            if not isinstance(name, str):
-                raise InputError(f"column names must be strings, got {name!r} ({type(name).__name__})")
+        names = names_of(given)
         held = [name for name in names if str(given.dtypes[name]) == "category"]
         return _Counted("the data frame", names, held)
-    if not is_many(given):
+    if not files.is_many(given):
         file = Path(given)
-        check_file(file)
-        return _Counted(file.name, *_columns_to_count(file), file)
-    name = str(given)
-    files = files_with_rows(given)
-    columns = own_columns(files[0].schema)
-    refuse_alike(columns, files[0].name)
-    typed = [one for file in files for one in zip(file.schema.names, file.schema.types, strict=True)]
-    categories = {name for name, kind in typed if is_one_of(kind, "dictionary")}
-    held = [name for name in columns if name in categories]
-    return _Counted(name, columns, held, None, files)
+        files.check_file(file)
+        if files.is_parquet(file):
+            return _Counted(file.name, *_columns_of([files.parquet_schema(file)], file.name), file)
+        return _Counted(file.name, [name for name in files.file_columns(file) if name], [], file)
+    found = files.files_with_rows(given)
+    return _Counted(str(given), *_columns_of([file.schema for file in found], found[0].name), None, found)
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
-    """A name like this one that is not taken in any case of its letters."""
-    while name.casefold() in {other.casefold() for other in taken}:
-        name = f"{name}_"
-    return name
-
-
-def _columns_to_count(path: Path) -> tuple[list[str], list[str]]:
-    """The columns of a file but for a stored index, and those that the file itself says are categories."""
-    present, categories = file_columns(path), list[str]()
-    if is_parquet(path):
-        schema = parquet_schema(path)
-        present = own_columns(schema)
-        categories = [name for name in present if is_one_of(schema.field(name).type, "dictionary")]
-        refuse_alike(present, path.name)
-    return [name for name in present if name], categories
+def _columns_of(schemas: "Sequence[pa.Schema]", name: str) -> tuple[list[str], list[str]]:
+    """The columns of the first schema but for a stored index, and those that any of them says are categories."""
+    columns = files.own_columns(schemas[0])
+    files.refuse_alike(columns, name)
+    fields = [field for schema in schemas for field in schema]
+    categories = {field.name for field in fields if is_one_of(field.type, "dictionary")}
+    return columns, [name for name in columns if name in categories]

@@ -6,8 +6,8 @@ all zeros, and are noted too.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,17 @@ from datassay._choices import Missing, Scaling
 from datassay._errors import InputError
 from datassay.data.files import MISSING_IN_CSV
 from datassay.data.labels import is_missing
-from datassay.data.table import Column, Table, categorical, check_encoding
+from datassay.data.table import Column, Table, categorical, check_encoding, usable_scale
 
 
-@dataclass(frozen=True)
-class _Number:
+class _Number(NamedTuple):
     name: str
     centre: float
     width: float
     fill: float
 
 
-@dataclass(frozen=True)
-class _Category:
+class _Category(NamedTuple):
     name: str
     categories: tuple[str, ...]
     missing: bool
@@ -71,16 +69,12 @@ class Encoder:
                     f"column {part.name!r} of {table.name} is missing at row {int(absent.argmax())} (counting from 0)"
                 )
             if isinstance(part, _Number):
-                numbers = _numbers(table, part.name)
-                if absent.any():
-                    notes.append(
-                        f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as the {self.source} "
-                        f"median {part.fill:g}"
-                    )
-                    numbers = np.where(absent, part.fill, numbers)
+                how = f"the {self.source} median {part.fill:g}"
+                numbers = np.where(absent, part.fill, _numbers(table, part.name))
                 out[:, at] = (numbers - part.centre) / part.width
                 at += 1
             else:
+                how = "a category of their own" if part.missing else f"none of the {self.source} categories"
                 assert column.categories is not None
                 position = {category: i for i, category in enumerate(part.categories)}
                 translate = np.array([position.get(str(c), -1) for c in column.categories] + [-1], np.intp)
@@ -95,12 +89,11 @@ class Encoder:
                 rows = np.flatnonzero(codes >= 0)
                 out[rows, at + codes[rows]] = 1
                 at += len(part.categories)
-                if absent.any():
-                    how = "a category of their own" if part.missing else f"none of the {self.source} categories"
-                    notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
                 if part.missing:
                     out[absent, at] = 1
                     at += 1
+            if absent.any():
+                notes.append(f"{table.name}: {absent.sum():,} missing values of {part.name!r} taken as {how}")
         return out, tuple(notes)
 
     def transform_record(self, record: Mapping[str, object]) -> NDArray[np.float32] | NDArray[np.float64]:
@@ -130,7 +123,7 @@ class Encoder:
 
     def to_dict(self) -> dict[str, object]:
         """The encoder as plain values, for JSON."""
-        parts = [{"kind": type(part).__name__.strip("_").lower(), **asdict(part)} for part in self.parts]
+        parts = [{"kind": type(part).__name__.strip("_").lower(), **part._asdict()} for part in self.parts]
         how = {"scale": self.scale, "missing": self.missing, "dtype": self.dtype.name, "source": self.source}
         return {"parts": parts, **how}
 
@@ -139,23 +132,20 @@ class Encoder:
         """The encoder that :meth:`to_dict` wrote down."""
         parts: list[_Number | _Category] = []
         for given in plain["parts"]:
-            fields = {name: value for name, value in given.items() if name != "kind"}
             if given["kind"] == "number":
-                parts.append(_Number(**fields))
+                parts.append(_Number(*(given[name] for name in _Number._fields)))
             else:
-                parts.append(_Category(fields["name"], tuple(fields["categories"]), fields["missing"]))
+                parts.append(_Category(given["name"], tuple(given["categories"]), given["missing"]))
         return cls(tuple(parts), plain["scale"], plain["missing"], np.dtype(plain["dtype"]), plain["source"])
 
     def _same_columns(self, table: Table) -> None:
-        expected = {part.name for part in self.parts}
-        found = set(table.features)
-        if expected - found:
-            lacking = _checks.listed(sorted(expected - found))
+        expected, found = {part.name for part in self.parts}, set(table.features)
+        lacking, more = _checks.listed(sorted(expected - found)), _checks.listed(sorted(found - expected))
+        if lacking:
             raise InputError(f"{table.name} lacks the column {lacking} that the {self.source} data has")
-        if found - expected:
+        if more:
             raise InputError(
-                f"{table.name} has the column {_checks.listed(sorted(found - expected))} that the {self.source} data "
-                "lacks; ignore it or add it there"
+                f"{table.name} has the column {more} that the {self.source} data lacks; ignore it or add it there"
             )
         for part in self.parts:
             numeric = isinstance(part, _Number)
@@ -173,9 +163,7 @@ def _as_category(given: object, categories: tuple[str, ...]) -> str | None:
     text = str(int(given)) if isinstance(given, float) and given.is_integer() else str(given).strip()
     if set(categories) <= {"False", "True"} and text.casefold() in ("true", "false"):
         return text.capitalize()
-    if text in MISSING_IN_CSV or not text:
-        return None
-    return text
+    return None if text in MISSING_IN_CSV else text
 
 
 def _numbers(table: Table, name: str) -> NDArray[np.float64]:
@@ -247,19 +235,14 @@ def fit_encoder(
             raise InputError(f"column {name!r} of {table.name} has no values; ignore it")
         fill = float(np.median(numbers))
         filled = np.where(absent, fill, column.data.astype(np.float64))
+        low, high, centre, width = float(filled.min()), float(filled.max()), 0.0, 1.0
         with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
             if scale == "standard":
                 centre, width = float(filled.mean()), float(filled.std())
             elif scale == "minmax":
-                centre, width = float(filled.min()), float(np.ptp(filled))
-            else:
-                centre, width = 0.0, 1.0
-        if not np.isfinite(width) or not np.isfinite(centre):
-            raise InputError(f"column {name!r} of {table.name} holds numbers too large to scale; divide it first")
-        if filled.min() == filled.max():
-            centre, width = float(filled[0]), 1.0
-        if width == 0:
-            raise InputError(f"column {name!r} of {table.name} holds numbers too small to scale; multiply it first")
-        _checks.exact_as_float(f"column {name!r} of {table.name}", column.data)
+                centre, width = low, float(np.ptp(filled))
+        where = f"column {name!r} of {table.name}"
+        centre, width = usable_scale(where, centre, width, low, high)
+        _checks.exact_as_float(where, column.data)
         parts.append(_Number(name, centre, width, fill))
     return Encoder(tuple(parts), scale, missing, np.dtype(dtype), source)

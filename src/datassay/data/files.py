@@ -9,6 +9,7 @@ import glob
 import gzip
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 MISSING_IN_CSV: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+DIALECT: Final = (
+    "header = true, skip = 0, quote = '\"', escape = '\"', comment = '', sample_size = -1, hive_partitioning = false, "
+    "auto_type_candidates = ['BIGINT', 'DOUBLE', 'VARCHAR']"
+)
 STORED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
@@ -72,32 +77,31 @@ def would_be_read(file: Path, path: str | os.PathLike[str]) -> bool:
 def find_parquet(path: str | os.PathLike[str]) -> list[Path]:
     """The Parquet files that a path, a folder or a pattern stands for, in the order of their names."""
     place = Path(path)
-    if place.is_dir():
-        named = [file for file in place.rglob("*") if _counts(file, place)]
-        _refuse_dangling(named, place)
+    if is_many(path):
+        folder = place if place.is_dir() else None
+        if folder is None:
+            named = [Path(one) for one in glob.glob(str(path), recursive=True)]
+        else:
+            named = [file for file in folder.rglob("*") if _counts(file, folder)]
+        _refuse_dangling(named, folder)
         found = sorted(file for file in named if file.is_file())
+        if not found and folder is None:
+            raise InputError(f"no file matches {str(path)!r}")
         if not found:
             raise InputError(f"the folder {str(path)!r} holds no Parquet files (named *.parquet or *.pq)")
+        for file in found:
+            if not is_parquet(file):
+                raise InputError(f"{str(path)!r} matches {file.name}, which is no Parquet file; narrow the pattern")
         return found
-    if place.exists():
-        if not is_parquet(place):
-            raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
-        return [place]
-    if glob.has_magic(str(path)):
-        matched = [Path(one) for one in glob.glob(str(path), recursive=True)]
-        _refuse_dangling(matched, None)
-        found = sorted(file for file in matched if file.is_file())
-        if not found:
-            raise InputError(f"no file matches {str(path)!r}")
-        other = [file for file in found if not is_parquet(file)]
-        if other:
-            raise InputError(f"{str(path)!r} matches {other[0].name}, which is no Parquet file; narrow the pattern")
-        return found
-    raise InputError(f"there is no file or folder {str(path)!r}")
+    if not place.exists():
+        raise InputError(f"there is no file or folder {str(path)!r}")
+    if not is_parquet(place):
+        raise InputError(f"{place.name} is no Parquet file by its name, which must end in .parquet or .pq")
+    return [place]
 
 
 def _counts(file: Path, folder: Path) -> bool:
-    """Whether a file in a folder has the name of its data files: not what other tools keep there beside them."""
+    """Whether a file in a folder is named as its data files are: not what other tools keep there beside them."""
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
     return is_parquet(file) and not hidden
 
@@ -124,9 +128,7 @@ def describe(files: Sequence[Path]) -> tuple[ParquetFile, ...]:
             state = _state(file)  # before it is read: what is written meanwhile is noticed later
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
-        twice = [column for column in schema.names if schema.names.count(column) > 1]
-        if twice:
-            raise InputError(f"{name} has more than one column named {twice[0]!r}")
+        refuse_twice(schema.names, name)
         found.append(ParquetFile(file, name, rows, schema, state))
     return tuple(found)
 
@@ -142,6 +144,17 @@ def refuse_other_columns(
         raise InputError(f"{file.name} has the column {_checks.listed(more)} that {first.name} lacks; name the {what}")
 
 
+def refuse_different(kinds: Sequence[tuple[str, str]], what: str, advice: str) -> None:
+    """Refuse what is of different kinds in several files; of each the kind, or "" where it has no values, and name."""
+    first: dict[str, str] = {}
+    for kind, name in kinds:
+        if kind:
+            first.setdefault(kind, name)
+    if len(first) > 1:
+        held = " and ".join(f"{kind} in {name}" for kind, name in first.items())
+        raise InputError(f"{what} holds {held}; {advice}")
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Say which file it is that Arrow cannot read."""
@@ -155,8 +168,7 @@ def reading(name: str) -> Iterator[None]:
 
 def unreadable(name: str, error: Exception) -> InputError:
     """The error for a file that Arrow cannot read."""
-    said = str(error).splitlines()
-    return InputError(f"cannot read {name}: {said[0] if said else type(error).__name__}")
+    return InputError(f"cannot read {name}: {next(iter(str(error).splitlines()), type(error).__name__)}")
 
 
 def check_file(path: Path) -> None:
@@ -199,9 +211,8 @@ def unreadable_file(path: Path, error: Exception) -> InputError:
     if is_parquet(path):
         return unreadable(path.name, error)
     delimiter, names = _csv_header(path)
-    reason = _csv_fault(path, delimiter, len(names))
     vague = "its lines cannot be split into columns; look for an unclosed quote or mixed line ends"
-    return InputError(f"cannot read {path.name}: {reason or vague}")
+    return InputError(f"cannot read {path.name}: {_csv_fault(path, delimiter, len(names)) or vague}")
 
 
 def identifier(name: str) -> str:
@@ -223,29 +234,17 @@ def relation(path: Path, as_text: Sequence[str]) -> tuple[str, dict[str, str]]:
     if is_parquet(path):
         return "read_parquet($path, hive_partitioning = false)", {"path": plain}
     delimiter, names = _csv_header(path)
-    for at, name in enumerate(names):
-        for other in names[:at]:
-            if name == other and name:
-                raise InputError(f"{path.name} has more than one column named {name!r}")
-            if name and name.casefold() == other.casefold():
-                raise InputError(f"the columns {other!r} and {name!r} of {path.name} differ only in case; rename one")
+    refuse_twice([name for name in names if name], path.name)
+    refuse_alike(names, path.name)
     options = {
-        "header": "true",
-        "sample_size": "-1",
         "delim": _quoted(delimiter),
-        "quote": "'\"'",
-        "escape": "'\"'",
-        "comment": "''",
-        "skip": "0",
-        "hive_partitioning": "false",
         "nullstr": f"[{', '.join(_quoted(blank + word) for word in MISSING_IN_CSV for blank in ('', ' '))}]",
-        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'VARCHAR']",
     }
     forced = [name for name in names if name in as_text]
     if forced:
         options["types"] = "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in forced) + "}"
-    listed = ", ".join(f"{name} = {value}" for name, value in options.items())
-    return f"read_csv($path, {listed})", {"path": plain}
+    chosen = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"read_csv($path, {DIALECT}, {chosen})", {"path": plain}
 
 
 def _read_csv(path: Path, as_text: Sequence[str], columns: Sequence[str] | None = None) -> "pa.Table":
@@ -320,9 +319,7 @@ def _quoted(name: str) -> str:
 def file_columns(path: Path) -> list[str]:
     """The columns of a CSV or Parquet file, without reading its rows."""
     check_file(path)
-    if is_parquet(path):
-        return list(parquet_schema(path).names)
-    return _csv_header(path)[1]
+    return list(parquet_schema(path).names) if is_parquet(path) else _csv_header(path)[1]
 
 
 def stored_index(schema: "pa.Schema") -> list[str]:
@@ -335,6 +332,13 @@ def own_columns(schema: "pa.Schema") -> list[str]:
     """The columns but for an index that pandas stored."""
     stored = stored_index(schema)
     return [name for name in schema.names if name and name not in stored]
+
+
+def refuse_twice(columns: Sequence[str], source: str) -> None:
+    """Refuse columns of the same name."""
+    for name, times in Counter(columns).items():
+        if times > 1:
+            raise InputError(f"{source} has more than one column named {name!r}")
 
 
 def refuse_alike(columns: Sequence[str], source: str) -> None:
@@ -373,6 +377,5 @@ def bytes_in_memory(path: str | os.PathLike[str], columns: Sequence[str] | None 
 
         with reading(file.name):
             described = pq.read_metadata(file)
-        chosen = len(described.schema) if columns is None else len(columns)
-        return int(described.num_rows * 24 * chosen)
+        return int(described.num_rows * 24 * len(described.schema if columns is None else columns))
     return file.stat().st_size * (12 if file.name.lower().endswith(".gz") else 2)

@@ -26,12 +26,12 @@ class Inputs:
     """Training and validation data in one form; ``points_val`` is None when records value each other."""
 
     points: object
-    points_val: object | None
+    points_val: object
+    labels: NDArray[np.generic]
+    labels_val: NDArray[np.generic]
     codes: Codes
     codes_val: Codes
     classes: NDArray[np.generic]
-    labels: NDArray[np.generic]
-    labels_val: NDArray[np.generic]
     ids: NDArray[np.generic]
     ids_given: bool
     notes: tuple[str, ...]
@@ -46,10 +46,10 @@ class Inputs:
 def prepare(
     X: object,
     y: object,
-    X_val: object | None = None,
-    y_val: object | None = None,
+    X_val: object = None,
+    y_val: object = None,
     *,
-    ids: object | None = None,
+    ids: object = None,
     fitted_on: FittedOn = "training",
     numeric: bool = False,
 ) -> Inputs:
@@ -67,34 +67,30 @@ def prepare(
         assert X_val is None or isinstance(X_val, Table)
         return _from_tables(X, y, X_val, y_val, ids, fitted_on, numeric)
     points, names, found_ids = _from_frame("X", X, None)
-    points_val = None if X_val is None else _from_frame("X_val", X_val, names)[0]
+    points_val = _from_frame("X_val", X_val, names)[0]
     if y is None:
         raise UsageError("y must be given: one label for each row of X")
     _same_index("y", y, "X", X)
     _same_index("y_val", y_val, "X_val", X_val)
-    labels = read("y", y)
-    if X_val is None:
-        if y_val is not None:
-            raise UsageError(
-                'y_val is given without X_val (with metric="precomputed" the distances to the validation points are '
-                "X_val, and X is None)"
-            )
-        labels_val = labels
-    else:
-        if y_val is None:
-            raise UsageError("y_val must be given: one label for each row of X_val")
-        labels_val = read("y_val", y_val)
-    return _join(points, points_val, labels, labels_val, ids if ids is not None else found_ids, (), None, numeric)
+    labels = labels_val = read("y", y)
+    if X_val is not None:
+        labels_val = read("y_val", _given(y_val))
+    elif y_val is not None:
+        raise UsageError(
+            'y_val is given without X_val (with metric="precomputed" the distances to the validation points are '
+            "X_val, and X is None)"
+        )
+    return _join(points, points_val, labels, labels_val, found_ids if ids is None else ids, (), None, numeric)
+
+
+def _given(y_val: object) -> object:
+    if y_val is None:
+        raise UsageError("y_val must be given: one label for each row of X_val")
+    return y_val
 
 
 def _from_tables(
-    train: Table,
-    y: object,
-    validation: Table | None,
-    y_val: object,
-    ids: object | None,
-    fitted_on: FittedOn,
-    numeric: bool,
+    train: Table, y: object, validation: Table | None, y_val: object, ids: object, fitted_on: FittedOn, numeric: bool
 ) -> Inputs:
     read = as_targets if numeric else as_labels
     if not len(train) or (validation is not None and not len(validation)):
@@ -106,17 +102,13 @@ def _from_tables(
     labels = read("y", train.labels if y is None else y)
     if len(labels) != len(train):
         raise InputError(f"y has {len(labels)} labels for the {len(train)} rows of {train.name}")
-    points_val: object | None = None
-    labels_val = labels
+    points_val, labels_val = None, labels
     if validation is not None:
         points_val, more = encoder.transform(validation)
         notes = (*notes, *(n for n in validation.notes if n not in notes), *more)
         labels_val = read("y_val", validation.labels if y_val is None else y_val)
-        if (
-            not numeric
-            and (labels.dtype.kind == "U") == (labels_val.dtype.kind == "U")
-            and not np.isin(labels_val, labels).any()
-        ):
+        alike = not numeric and (labels.dtype.kind == "U") == (labels_val.dtype.kind == "U")
+        if alike and not np.isin(labels_val, labels).any():
             raise InputError(
                 f"no label of {validation.name} ({_checks.listed(np.unique(labels_val))}) occurs in {train.name} "
                 f"({_checks.listed(np.unique(labels))}); are they written differently?"
@@ -182,13 +174,13 @@ def _same_index(name: str, labels: object, of: str, rows: object) -> None:
 
 def _join(
     points: object,
-    points_val: object | None,
+    points_val: object,
     labels: NDArray[np.generic],
     labels_val: NDArray[np.generic],
-    ids: object | None,
+    ids: object,
     notes: tuple[str, ...],
-    encoder: Encoder | None = None,
-    numeric: bool = False,
+    encoder: Encoder | None,
+    numeric: bool,
 ) -> Inputs:
     if len(labels) and len(labels_val) and (labels.dtype.kind == "U") != (labels_val.dtype.kind == "U"):
         raise InputError(
@@ -200,15 +192,21 @@ def _join(
     classes, codes = (both[:0], np.zeros(len(both), np.intp)) if numeric else coded(both)
     small: Codes = codes.astype(np.uint8, copy=False) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes))[: len(classes)] == 0]
-    if len(unseen):
-        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
+    notes = (*notes, *_notes_on(classes, unseen))
+    chosen = ids_of(ids, n)
+    return Inputs(
+        points, points_val, labels, labels_val, small[:n], small[n:], classes, chosen, ids is not None, notes, encoder
+    )
+
+
+def _notes_on(classes: NDArray[np.generic], unseen: NDArray[np.generic]) -> list[str]:
+    notes = [f"validation has labels that training lacks: {_checks.listed(unseen)}"] if len(unseen) else []
     if len(classes) == 1:
-        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
-    chosen, given = ids_of(ids, n), ids is not None
-    return Inputs(points, points_val, small[:n], small[n:], classes, labels, labels_val, chosen, given, notes, encoder)
+        notes.append(f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
+    return notes
 
 
-def prepare_records(records: Records, y: object, X_val: object | None, y_val: object | None, ids: object) -> Inputs:
+def prepare_records(records: Records, y: object, X_val: object, y_val: object, ids: object) -> Inputs:
     """Records and validation data in one form, as :func:`prepare` gives it; the points stay in their files."""
     if y is not None:
         raise UsageError(f"y must be left out: the labels of the records are in their column {records.label!r}")
@@ -222,23 +220,16 @@ def prepare_records(records: Records, y: object, X_val: object | None, y_val: ob
         )
     classes = np.unique(np.concatenate([records.classes, labels_val]))
     codes = records.codes(classes)
-    notes = records.notes
-    unseen = classes[~np.isin(classes, records.classes)]
-    if len(unseen):
-        notes = (*notes, f"validation has labels that training lacks: {_checks.listed(unseen)}")
-    if len(classes) == 1:
-        notes = (*notes, f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
+    notes = (*records.notes, *_notes_on(classes, classes[~np.isin(classes, records.classes)]))
     found = records.ids() if ids is None else ids_of(ids, len(records))
     found.setflags(write=False)  # a result need not copy what cannot change
     codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
     given = ids is not None or records.id is not None
-    later = records.classes[
-        :0
-    ]  # the labels are made of the codes when the result is: till then they would be in the way
-    return Inputs(records, points_val, codes, codes_val, classes, later, labels_val, found, given, notes)
+    later = records.classes[:0]  # the labels take memory: they are made of the codes when the result is
+    return Inputs(records, points_val, later, labels_val, codes, codes_val, classes, found, given, notes)
 
 
-def _validation_of(records: Records, X_val: object, y_val: object | None) -> tuple[object, NDArray[np.generic]]:
+def _validation_of(records: Records, X_val: object, y_val: object) -> tuple[object, NDArray[np.generic]]:
     """Validation points, scaled as the records are, and their labels."""
     if isinstance(X_val, Table):
         raise UsageError(
@@ -256,16 +247,14 @@ def _validation_of(records: Records, X_val: object, y_val: object | None) -> tup
         points = points[:, [X_val.features.index(name) for name in records.features]]
         labels = labels if y_val is None else as_labels("y_val", y_val)
     else:
-        if y_val is None:
-            raise UsageError("y_val must be given: one label for each row of X_val")
+        labels = as_labels("y_val", _given(y_val))
         found = _from_frame("X_val", X_val, records.features)[0]
-        labels = as_labels("y_val", y_val)
-        if records.centres is None or records.widths is None:
+        if records.centres is None:
             return found, labels
         points = np.asarray(found)
         if points.ndim != 2 or points.shape[1] != len(records.features) or points.dtype.kind not in "biuf":
-            return found, labels  # whoever takes it says what is wrong
-    if records.centres is not None and records.widths is not None:
-        kind = points.dtype if points.dtype == np.float32 else np.dtype(np.float64)
-        return scaled(points, records.centres, records.widths).astype(kind), labels
-    return points, labels
+            return found, labels  # what is wrong is said where it is used
+    if records.centres is None:
+        return points, labels
+    kind = np.float32 if points.dtype == np.float32 else np.float64
+    return scaled(points, records.centres, records.widths).astype(kind), labels

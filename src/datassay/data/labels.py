@@ -18,7 +18,7 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     if isinstance(given, Table):
         given = given.labels
     given = without_tensors(given)
-    # A list goes through object, lest numpy turn a stray number among strings into a string.
+    # A list goes through object: numpy would turn a stray number among strings into a string.
     labels = np.array(given, dtype=object) if isinstance(given, list | tuple) else np.asarray(given)
     if labels.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one label a row; got shape {labels.shape}")
@@ -30,10 +30,9 @@ def as_labels(name: str, given: object) -> NDArray[np.generic]:
     missing = [i for i, value in enumerate(plain) if is_missing(value)]
     if missing:
         raise InputError(f"{name} has no label at row {missing[0]} (counting from 0)")
-    if all(isinstance(value, str) for value in plain):
-        return np.array(plain, dtype=np.str_)
-    if all(isinstance(value, bool) for value in plain):
-        return np.array(plain, dtype=bool)
+    for kind in (str, bool):
+        if all(isinstance(value, kind) for value in plain):
+            return np.array(plain, dtype=kind)
     if all(isinstance(value, int | float) for value in plain):
         for row, value in enumerate(plain):
             if isinstance(value, float) and not value.is_integer():

@@ -7,7 +7,7 @@ cells and NA, N/A, NaN, null and ? (in CSV) are missing; a column with nothing i
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from datassay._choices import Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay.data.aliases import TableLike
-from datassay.data.files import file_columns, is_parquet, parquet_schema, read_file, stored_index
+from datassay.data.files import file_columns, is_parquet, parquet_schema, read_file, refuse_twice, stored_index
 from datassay.data.kinds import is_usable, typed_column
 from datassay.data.labels import as_ids
 from datassay.data.table import Column, Table, check_encoding, missing_column
@@ -25,6 +25,16 @@ from datassay.data.table import Column, Table, check_encoding, missing_column
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
+
+
+class Reading(TypedDict, total=False):
+    """How a table is read."""
+
+    ignore: Sequence[str]
+    categorical: Sequence[str]
+    text: TextColumns
+    missing: Missing
+    scale: Scaling
 
 
 @documented()
@@ -90,16 +100,13 @@ def read_table(
     for parameter, given in (("ignore", ignore), ("categorical", categorical), ("columns", columns)):
         _checks.not_one_string(parameter, given)
     index: NDArray[np.generic] | None = None
-    known: set[str] = set()
-    if like is not None:
-        known = {c for c, column in like.columns.items() if column.kind == "categorical"}
+    known = set() if like is None else {c for c, column in like.columns.items() if column.kind == "categorical"}
     if isinstance(path_or_frame, str | os.PathLike):
         path = Path(path_or_frame)
         source = name or path.name
-        as_text = (id or (like.id if like else None), *categorical, *known)
-        arrow = read_file(
-            path, [c for c in as_text if c is not None], _wanted(path, source, columns, (label, id, *ignore))
-        )
+        own_id = id or (like.id if like else None)
+        as_text = [*([own_id] if own_id else []), *categorical, *known]
+        arrow = read_file(path, as_text, _wanted(path, source, columns, (label, id, *ignore)))
     else:
         source = name or "table"
         arrow, index = _read_frame(path_or_frame)
@@ -113,9 +120,7 @@ def read_table(
         id = id or (like.id if like.id in present else None)
         categorical = [*categorical, *(c for c in present if c in known)]
         ignore = [*ignore, *(c for c in present if c in like.carried)]
-    twice = [c for c in present if present.count(c) > 1]
-    if twice:
-        raise InputError(f"{source} has more than one column named {twice[0]!r}")
+    refuse_twice(present, source)
     for column in (label, id, *ignore, *categorical):
         if column is not None and column not in present:
             raise InputError(f"{source}: {missing_column(column, present)}")
@@ -134,18 +139,11 @@ def read_table(
             notes.append(f"column {column!r} of {source} is left out: its type is {arrow[column].type}")
             carried.remove(column)
             continue
-        found = typed_column(
-            arrow[column],
-            column,
-            source,
-            categorical=column in categorical,
-            aside=aside,
-            text=text,
-            notes=notes,
-            expected=None if like is None or column in carried else like.columns.get(column),
+        expected = None if like is None or column in carried else like.columns.get(column)
+        typed[column], useless = typed_column(
+            arrow[column], f"column {column!r} of {source}", column in categorical, aside, text, notes, expected
         )
-        typed[column] = found[0]
-        if found[1] and not aside:
+        if useless and not aside:
             carried.append(column)
         elif not aside and _looks_like_an_id(typed[column]):
             notes.append(
@@ -206,9 +204,7 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
 
     try:
         data = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
-        for column in data.columns:
-            if not isinstance(column, str):
-                raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+        names_of(data)
         return nw.maybe_reset_index(data).to_arrow(), frame_index(data)
     except (NarwhalsError, pa.ArrowException) as error:
         raise InputError(f"cannot read the table: {' '.join(' '.join(map(str, error.args)).split())}") from None
@@ -216,6 +212,14 @@ def _read_frame(frame: object) -> tuple["pa.Table", NDArray[np.generic] | None]:
         raise UsageError(
             f"read_table takes a path or a pandas, polars or Arrow table, got {type(frame).__name__}"
         ) from None
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a frame's columns, which must be strings."""
+    for column in frame.columns:
+        if not isinstance(column, str):
+            raise InputError(f"column names must be strings, got {column!r} ({type(column).__name__})")
+    return list(frame.columns)
 
 
 def as_table(given: Any, *, like: Table | None = None, text: TextColumns = "refuse") -> Table:

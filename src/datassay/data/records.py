@@ -23,13 +23,14 @@ from datassay.data.files import (
     describe,
     find_parquet,
     reading,
+    refuse_different,
     refuse_other_columns,
     stored_index,
     unreadable,
 )
-from datassay.data.kinds import is_one_of, is_text, value_type
+from datassay.data.kinds import TEXT, is_one_of, is_text, value_type
 from datassay.data.labels import Codes, as_ids, as_labels
-from datassay.data.table import missing_column
+from datassay.data.table import missing_column, usable_scale
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +41,7 @@ BATCH: Final = 2**16  # rows read at a time where only a column or two are read
 FITTED: Final = 2**14  # rows whose mean is taken before it joins the others': fixes the order of summation
 FEW: Final = 20  # rows, of which nothing is concluded from numbers that differ
 BUFFER: Final = 2**20  # bytes of a column fetched at a time, so that even one huge row group passes by in pieces
+LABELS: Final = {"strings": TEXT, "Booleans": ("boolean",), "whole numbers": ("integer", "floating")}
 T = TypeVar("T")
 
 
@@ -103,7 +105,7 @@ class Records:
         """All records in order, ``rows`` at a time, scaled as asked for; codes are those of ``classes``."""
         rows = _checks.integer("rows", rows, at_least=1)
         labels = self._codes_by_batch(self.classes)
-        held: NDArray[np.uint8] | NDArray[np.int32] = np.empty(0, np.uint8)
+        held: Codes = np.empty(0, np.uint8)
         for start, points in self.features_by_block(rows):
             while len(held) < len(points):
                 more = next(labels)
@@ -116,7 +118,7 @@ class Records:
 
         The next block is read while one is used.
         """
-        return read_ahead(self._scaled(rows, first))
+        return read_ahead(self._in_blocks(rows, first))
 
     def content(self) -> str:
         """A digest of all that the files hold, in their order, and of how it is used: as long as it takes to read."""
@@ -150,12 +152,10 @@ class Records:
         """The id of every record: the id column, or 0, 1, 2, …"""
         if self.id is None:
             return np.arange(len(self))
-        import pyarrow as pa
-
         parts: list[NDArray[np.generic]] = []
         for file, row, batch in _batches(self.files, (self.id,), BATCH):
             column = batch.column(0)
-            if pa.types.is_nested(column.type):
+            if is_one_of(column.type, "nested"):
                 raise InputError(
                     f"the id {self.id!r} of {file.name} holds the type {column.type}; ids are one value each"
                 )
@@ -180,15 +180,8 @@ class Records:
             table = np.array([place[name] for name in names], np.uint8 if len(classes) <= 256 else np.int32)
             yield table[codes]
 
-    def _scaled(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
-        for start, points in self._raw(rows, first):
-            if self.centres is not None and self.widths is not None:
-                for j in range(points.shape[1]):
-                    points[:, j] = scaled(points[:, j], self.centres[j], self.widths[j])
-            yield start, points
-
-    def _raw(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
-        """Blocks of exactly ``rows`` records (the last: what is left), over row groups and files."""
+    def _in_blocks(self, rows: int, first: int) -> Iterator[tuple[int, Points]]:
+        """Blocks of exactly ``rows`` records (the last: what is left), over row groups and files; scaled."""
         n = len(self)
         start, at = first, 0
         points: Points = np.empty((len(self.features), min(rows, n - first)), self.dtype)
@@ -202,6 +195,9 @@ class Records:
                 taken += more
                 at += more
                 if at == points.shape[1]:
+                    if self.centres is not None and self.widths is not None:
+                        for j, numbers in enumerate(points):
+                            numbers[:] = scaled(numbers, self.centres[j], self.widths[j])
                     yield start, points.T
                     start, at = start + at, 0
                     points = np.empty((len(self.features), min(rows, n - start)), self.dtype)
@@ -275,13 +271,9 @@ def _refuse_missing(column: "pa.Array", what: str, file: ParquetFile, row: int) 
 
 def _fill(column: "pa.Array", out: Points, name: str, file: ParquetFile, row: int) -> None:
     """Write a column's numbers, all present and finite."""
-    import pyarrow as pa
-
     _refuse_missing(column, f"column {name!r}", file, row)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    elif pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
+    if is_one_of(column.type, "boolean", "decimal"):
+        column = column.cast("float64" if is_one_of(column.type, "decimal") else "uint8")
     numbers = column.to_numpy()
     if numbers.dtype.itemsize == 8:
         _checks.exact_as_float(f"column {name!r} of {file.name}", numbers)
@@ -298,31 +290,24 @@ def _label_values(
     column: "pa.Array", label: str, file: ParquetFile, row: int
 ) -> tuple[list[object], NDArray[np.integer]]:
     """The distinct labels of a batch as plain values, and which of them each row has."""
-    import pyarrow.compute as pc
-
     _refuse_missing(column, f"the label {label!r}", file, row)
-    encoded = pc.dictionary_encode(column)
+    encoded = column.dictionary_encode()
     codes: NDArray[np.integer] = encoded.indices.to_numpy()
     has = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # categories bring some that no row has
     values = encoded.dictionary.filter(has).to_pylist()
     codes = (np.cumsum(has) - 1)[codes]
     for at, value in enumerate(values):
+        fault = ""
         if isinstance(value, str) and value.endswith("\0"):
-            first = row + int((codes == at).argmax())
-            raise InputError(
-                f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); a label must not "
-                "end in a null character"
-            )
-        if isinstance(value, float):
-            first = row + int((codes == at).argmax())
-            if value != value:
-                raise InputError(f"the label {label!r} of {file.name} is missing at row {first} (counting from 0)")
-            if not value.is_integer() or abs(value) > 2**53:
-                raise InputError(
-                    f"the label {label!r} of {file.name} is {value!r} at row {first} (counting from 0); labels are "
-                    "classes: strings or whole numbers"
-                )
+            fault = "a label must not end in a null character"
+        elif isinstance(value, float) and not (value.is_integer() and abs(value) <= 2**53):
+            fault = "labels are classes: strings or whole numbers"
+        elif isinstance(value, float):
             values[at] = int(value)
+        if fault:
+            place = f"at row {row + int((codes == at).argmax())} (counting from 0)"
+            what = f"missing {place}" if value != value else f"{value!r} {place}; {fault}"
+            raise InputError(f"the label {label!r} of {file.name} is {what}")
     return values, codes
 
 
@@ -384,7 +369,9 @@ def open_records(
         _same_columns(file, filled[0], chosen, label, id, given=features is not None)
     classes, sizes = _classes(filled, label)
     notes += _notes_on_ids(filled, chosen)
-    found = Records(files, label, chosen, id, classes, sizes, _dtype(filled, chosen), notes=tuple(notes))
+    types = [file.schema.field(name).type for file in filled for name in chosen]
+    dtype = np.dtype(np.float32) if all(is_one_of(kind, "float32") for kind in types) else np.dtype(np.float64)
+    found = Records(files, label, chosen, id, classes, sizes, dtype, notes=tuple(notes))
     return found if scale == "none" else _standardised(found)
 
 
@@ -408,13 +395,10 @@ def _notes_on_ids(files: Sequence[ParquetFile], features: Sequence[str]) -> list
     notes = []
     for name, found in ranges.items():
         low, high = min((one[0] for one in found), default=0), max((one[1] for one in found), default=0)
+        rises = len(found) > 1 and all(a[1] < b[0] for a, b in pairwise(found))
         if found and high - low + 1 == sum(rows for *_, rows in found):
             description = f"runs from {low} to {high}, as many whole numbers as there are records,"
-        elif (
-            len(found) > 1
-            and all(end - start + 1 >= rows for start, end, rows in found)
-            and all(a[1] < b[0] for a, b in pairwise(found))
-        ):
+        elif rises and all(end - start + 1 >= rows for start, end, rows in found):
             description = "rises from each row group to the next, and may hold a different whole number in every row,"
         else:
             continue
@@ -429,19 +413,16 @@ def _features(
     for name in (label, *([] if id is None else [id]), *(features or ())):
         if name not in present:
             raise InputError(f"{file.name}: {missing_column(name, present)}")
-    if features is None:
-        index = stored_index(file.schema)
-        if index:
-            notes.append(f"the index that pandas stored ({_checks.listed(index)}) is set aside")
-        chosen = tuple(name for name in present if name not in {label, id, *index})
-    else:
-        chosen = tuple(features)
-        twice = [name for name in chosen if chosen.count(name) > 1]
-        if twice:
-            raise UsageError(f"features names {twice[0]!r} more than once")
-        for aside, what in ((label, "label"), (id, "id")):
-            if aside in chosen:
-                raise UsageError(f"{aside!r} is the {what} and cannot be a feature as well")
+    index = stored_index(file.schema) if features is None else []
+    if index:
+        notes.append(f"the index that pandas stored ({_checks.listed(index)}) is set aside")
+    chosen = tuple(name for name in present if name not in {label, id, *index}) if features is None else tuple(features)
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise UsageError(f"features names {name!r} more than once")
+        if name in (label, id):
+            what = "label" if name == label else "id"
+            raise UsageError(f"{name!r} is the {what} and cannot be a feature as well")
     if not chosen:
         raise InputError(f"{file.name} has no features beside the label; distances need at least one")
     return chosen
@@ -455,35 +436,20 @@ def _same_columns(
     more = [name for name in file.schema.names if name not in {*wanted, *stored_index(file.schema)}]
     refuse_other_columns(file, first, wanted, [] if given else more, "features to use")
     for name in features:
-        _refuse_other_types(file, name)
-
-
-def _refuse_other_types(file: ParquetFile, name: str) -> None:
-    kind = file.schema.field(name).type
-    if is_one_of(kind, "integer", "floating", "boolean", "decimal"):
-        return
-    held = "text" if is_text(kind) else f"the type {kind}"
-    raise InputError(
-        f"column {name!r} of {file.name} holds {held}, and records read in blocks "
-        "must be numbers: encode it in the files, or name the features to use without it"
-    )
-
-
-def _dtype(files: Sequence[ParquetFile], features: Sequence[str]) -> np.dtype[np.float32] | np.dtype[np.float64]:
-    import pyarrow as pa
-
-    narrow = all(file.schema.field(name).type == pa.float32() for file in files for name in features)
-    return np.dtype(np.float32) if narrow else np.dtype(np.float64)
+        kind = file.schema.field(name).type
+        if not is_one_of(kind, "integer", "floating", "boolean", "decimal"):
+            held = "text" if is_text(kind) else f"the type {kind}"
+            raise InputError(
+                f"column {name!r} of {file.name} holds {held}, and records read in blocks must be numbers: encode it "
+                "in the files, or name the features to use without it"
+            )
 
 
 def _label_kind(file: ParquetFile, label: str) -> str:
     kind = value_type(file.schema.field(label).type)
-    if is_text(kind):
-        return "strings"
-    if is_one_of(kind, "boolean"):
-        return "Booleans"
-    if is_one_of(kind, "integer", "floating"):
-        return "whole numbers"
+    for what, types in LABELS.items():
+        if is_one_of(kind, *types):
+            return what
     raise InputError(
         f"the label {label!r} of {file.name} has the type {kind}; labels are strings, whole numbers or Booleans"
     )
@@ -491,12 +457,8 @@ def _label_kind(file: ParquetFile, label: str) -> str:
 
 def _classes(files: Sequence[ParquetFile], label: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """The distinct labels, sorted, and how many records have each: one pass over the label column."""
-    kinds: dict[str, str] = {}
-    for file in files:
-        kinds.setdefault(_label_kind(file, label), file.name)
-    if len(kinds) > 1:
-        held = " and ".join(f"{kind} in {name}" for kind, name in kinds.items())
-        raise InputError(f"the label {label!r} holds {held}; make them all alike")
+    kinds = [(_label_kind(file, label), file.name) for file in files]
+    refuse_different(kinds, f"the label {label!r}", "make them all alike")
     counts: dict[object, int] = {}
     for file, row, batch in _batches(files, (label,), BATCH):
         names, codes = _label_values(batch.column(0), label, file, row)
@@ -526,12 +488,7 @@ def _standardised(records: Records) -> Records:
         low, high = np.minimum(low, some.min(axis=1)), np.maximum(high, some.max(axis=1))
     width = np.sqrt(squares / n)
     for j, name in enumerate(records.features):
-        if not np.isfinite(mean[j]) or not np.isfinite(width[j]):
-            raise InputError(f"column {name!r} holds numbers too large to scale; divide it first")
-        if low[j] == high[j]:  # a constant becomes 0
-            mean[j], width[j] = low[j], 1.0
-        elif width[j] == 0:
-            raise InputError(f"column {name!r} holds numbers too small to scale; multiply it first")
+        mean[j], width[j] = usable_scale(f"column {name!r}", mean[j], width[j], low[j], high[j])
     for array in (mean, width):
         array.setflags(write=False)
     note = f"features are scaled to mean 0 and deviation 1, both of all {n:,} training records"

@@ -6,7 +6,7 @@ No simulated record describes a real person.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError
@@ -36,11 +36,6 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     n, seed
         Number of records, and seed of the draws.
 
-    Returns
-    -------
-    Table
-        People, each with an id.
-
     References
     ----------
     Seiler, Mase & Owen, What makes you unique?
@@ -59,26 +54,16 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     race_names = list(RACE)
     # The older the voter, the likelier "White" and the less likely an unanswered or minority race (Table 5).
     tilt = {"White": (0.82, 0.96, 1.07, 1.15), "No Answer": (1.7, 1.2, 0.7, 0.4), "Asian": (1.3, 1.3, 0.9, 0.5)}
-    race_by_band = _fit(
-        np.array([[tilt.get(name, (1.15, 1.05, 1.0, 0.8))[b] for name in race_names] for b in range(4)]),
-        rows=[25.0] * 4,
-        columns=list(RACE.values()),
-    )
+    tilted = np.array([tilt.get(name, (1.15, 1.05, 1.0, 0.8)) for name in race_names]).T
+    race_by_band = _fit(tilted, rows=[25.0] * 4, columns=list(RACE.values()))
     race = _draw_given(rng, band, race_by_band)
 
-    party_names = list(PARTY)
     lean = {"Black": (5.0, 0.5, 0.9, 0.1), "White": (0.7, 1.0, 0.9, 1.6), "Native American": (1.6, 0.5, 0.8, 0.8)}
-    young = {0: (0.9, 1.8, 1.5, 0.7), 1: (0.95, 1.4, 1.2, 0.9), 2: (1.0, 0.7, 0.85, 1.15), 3: (1.15, 0.3, 0.6, 1.2)}
+    young = ((0.9, 1.8, 1.5, 0.7), (0.95, 1.4, 1.2, 0.9), (1.0, 0.7, 0.85, 1.15), (1.15, 0.3, 0.6, 1.2))
     group = band * len(race_names) + race
-    sizes = np.array([race_by_band[b, r] for b in range(4) for r in range(len(race_names))])
-    start = np.array(
-        [
-            [lean.get(name, (0.9, 1.2, 1.6, 0.6))[p] * young[b][p] for p in range(len(party_names))]
-            for b in range(4)
-            for name in race_names
-        ]
-    )
-    party = _draw_given(rng, group, _fit(start, rows=sizes.tolist(), columns=list(PARTY.values())))
+    leaning = np.array([lean.get(name, (0.9, 1.2, 1.6, 0.6)) for name in race_names])
+    start = (leaning * np.array(young)[:, None]).reshape(-1, len(PARTY))
+    party = _draw_given(rng, group, _fit(start, rows=race_by_band.ravel(), columns=list(PARTY.values())))
 
     gender_start = np.array([[1.0, 0.9, 12.0 if name == "No Answer" else 0.7] for name in race_names])
     gender = _draw_given(rng, race, _fit(gender_start, rows=list(RACE.values()), columns=list(GENDER.values())))
@@ -87,7 +72,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
     sizes = _zip_sizes()
     skew = np.exp(0.5 * np.cos(np.arange(N_ZIPS) * 2.399963 + np.arange(len(race_names))[:, None] * 1.7))
     skew[race_names.index("White")] = 1.0
-    zip_by_race = _fit(skew * sizes, rows=list(RACE.values()), columns=(100 * sizes).tolist())
+    zip_by_race = _fit(skew * sizes, rows=list(RACE.values()), columns=100 * sizes)
     zip_code = _draw_given(rng, race, zip_by_race)
     county_of = (np.arange(N_ZIPS) * N_COUNTIES) // N_ZIPS
     county_names = np.array([f"county {c:02d}" for c in range(N_COUNTIES)])
@@ -96,7 +81,7 @@ def voters(n: int = 253_563, seed: int = 0) -> Table:
         {
             "zip": Column("categorical", zip_code, zip_names),
             "race": Column("categorical", race, np.array(race_names)),
-            "party": Column("categorical", party, np.array(party_names)),
+            "party": Column("categorical", party, np.array(list(PARTY))),
             "gender": Column("categorical", gender, np.array(list(GENDER))),
             "age": Column("numeric", age),
             "county": Column("categorical", county_of.astype(np.int32)[zip_code], county_names),
@@ -127,10 +112,10 @@ def _zip_sizes() -> NDArray[np.float64]:
     return sizes(float(brentq(excess, 0.1, 5.0)))[shuffled]
 
 
-def _fit(start: NDArray[np.float64], rows: Sequence[float], columns: Sequence[float]) -> NDArray[np.float64]:
+def _fit(start: NDArray[np.float64], rows: ArrayLike, columns: ArrayLike) -> NDArray[np.float64]:
     """Iterative proportional fitting: the table nearest to ``start`` with these row and column sums."""
     table = start / start.sum()
-    row_sums, column_sums = np.array(rows) / np.sum(rows), np.array(columns) / np.sum(columns)
+    row_sums, column_sums = rows / np.sum(rows), columns / np.sum(columns)
     for _ in range(200):
         table *= (row_sums / table.sum(axis=1))[:, None]
         table *= column_sums / table.sum(axis=0)
@@ -146,19 +131,15 @@ def _thresholds(weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.in
     return np.searchsorted(ends, np.arange(_RESOLUTION), side="right").astype(np.int32)
 
 
-def _bits(rng: np.random.Generator, n: int) -> NDArray[np.uint16]:
-    return rng.integers(0, _RESOLUTION, n, dtype=np.uint16)
-
-
 def _draw(rng: np.random.Generator, n: int, weights: Sequence[float]) -> NDArray[np.int32]:
-    return _thresholds(weights)[_bits(rng, n)]
+    return _draw_given(rng, np.zeros(n, np.int32), np.array([weights]))
 
 
 def _draw_given(rng: np.random.Generator, group: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.int32]:
     """Draw from row ``group`` of ``weights`` for every record."""
     look_up = np.concatenate([_thresholds(row) for row in weights])
-    at = group.astype(np.int32) * np.int32(_RESOLUTION) + _bits(rng, len(group))
-    return np.asarray(look_up[at])
+    bits = rng.integers(0, _RESOLUTION, len(group), dtype=np.uint16)
+    return np.asarray(look_up[group.astype(np.int32) * np.int32(_RESOLUTION) + bits])
 
 
 def _age_within(rng: np.random.Generator, band: NDArray[np.int32]) -> NDArray[np.int16]:
@@ -169,13 +150,9 @@ def _age_within(rng: np.random.Generator, band: NDArray[np.int32]) -> NDArray[np
     edges = [(18, 32), (32, 48), (48, 64), (64, 101)]
 
     def shares(half_life: float) -> NDArray[np.float64]:
-        rows = []
-        for low, high in edges:
-            weight = np.where((ages >= low) & (ages < high), 1.0, 0.0)
-            if low == 64:
-                weight *= 0.5 ** ((ages - 64) / half_life)
-            rows.append(weight / weight.sum())
-        return np.array(rows)
+        weights = np.array([np.where((ages >= low) & (ages < high), 1.0, 0.0) for low, high in edges])
+        weights[-1] *= 0.5 ** ((ages - 64) / half_life)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def excess(half_life: float) -> float:
         p = shares(half_life).mean(axis=0)
@@ -203,11 +180,6 @@ def census(n: int = 3000, seed: int = 0) -> Table:
     n, seed
         Number of records, at least 20, and seed of the draws.
 
-    Returns
-    -------
-    Table
-        People, each with an id.
-
     Examples
     --------
     >>> table = census(500, seed=3)
@@ -223,9 +195,8 @@ def census(n: int = 3000, seed: int = 0) -> Table:
     marital = np.where(married, np.where((age > 55) & (rng.random(n) < 0.3), 3, np.where(rng.random(n) < 0.2, 0, 1)), 2)
     # Management and technical jobs come with schooling; the others do not mind it.
     attraction = np.ones((n, len(OCCUPATIONS)))
-    schooled = np.exp(0.55 * (education - 13))
-    attraction[:, 3] = schooled
-    attraction[:, 6] = 0.8 * schooled
+    attraction[:, 3] = np.exp(0.55 * (education - 13))
+    attraction[:, 6] = 0.8 * attraction[:, 3]
     ends = np.cumsum(attraction, axis=1)
     occupation = (rng.random((n, 1)) * ends[:, -1:] > ends).sum(axis=1).astype(np.int32)
     region = _draw(rng, n, [30, 25, 20, 15, 10])
@@ -261,12 +232,7 @@ def census(n: int = 3000, seed: int = 0) -> Table:
     chosen = rng.permutation(plain)[: 2 * max(1, n // 50)]
     copies, originals = np.sort(chosen[::2]), chosen[1::2][np.argsort(chosen[::2])]
     duplicate_of[copies] = originals
-    numeric: Mapping[str, NDArray[np.generic]] = {
-        "age": age,
-        "education": education,
-        "hours": hours,
-        "capital": capital,
-    }
+    numeric = {"age": age, "education": education, "hours": hours, "capital": capital}
     coded: Mapping[str, tuple[NDArray[np.generic], Sequence[str]]] = {
         "sex": (sex, ("female", "male")),
         "marital": (marital, ("divorced", "married", "single", "widowed")),

@@ -247,6 +247,17 @@ class Table(Framed):
         return save_columns(path, header, self._columns())
 
 
+def usable_scale(where: str, centre: float, width: float, low: float, high: float) -> tuple[float, float]:
+    """The centre and width by which numbers from ``low`` to ``high`` are scaled: a constant becomes 0."""
+    if not np.isfinite(width) or not np.isfinite(centre):
+        raise InputError(f"{where} holds numbers too large to scale; divide it first")
+    if low == high:
+        return low, 1.0
+    if width == 0:
+        raise InputError(f"{where} holds numbers too small to scale; multiply it first")
+    return centre, width
+
+
 def check_encoding(scale: object, missing: object) -> None:
     """Check how columns are to become numbers."""
     _checks.choice("scale", scale, get_args(Scaling))

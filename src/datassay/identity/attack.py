@@ -1,11 +1,8 @@
-"""An attack on a release, laid out: people and released records as points, neighbourhoods, and what attackers know.
-
-An attacker who knows some attributes singles out the released records nearest to a person on them (Mathematics §8).
-"""
+"""An attack on a release, laid out: people and released records as points, neighbourhoods, and what attackers know."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final, Protocol, TypedDict, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +11,13 @@ from datassay import _checks
 from datassay._checkpoint import Checkpoint, digest
 from datassay._choices import Calculation
 from datassay._errors import InputError, UsageError
-from datassay._run import Schedule, Tasks
+from datassay._run import DEFAULTS, Schedule, Tasks
 from datassay._work import Bar, chunks, gather
 from datassay.data import Ids, Table, TableLike, as_table, missing_column
 from datassay.identity.engine import half_width
 from datassay.identity.gower import Gower, fit_gower
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 
-Floats = NDArray[np.float64]
 People = int | Ids | Set[int] | Set[str]
 MOST_EXACT_SETS: Final = 2**16
 CHUNK: Final = 16
@@ -50,37 +46,80 @@ class Tables:
     synthetic: bool | None
 
 
-@dataclass(frozen=True, eq=False)
-class Assumptions:
-    """Settings of an attack, as given: the attributes, what is near, what a link counts, and whom to attack."""
+class Linking(TypedDict, total=False):
+    """What is attacked, what is near, and what a link counts.
+
+    Parameters
+    ----------
+    columns
+        The attributes; all columns of the original that are not carried along, the label among them, if left out.
+    weights
+        ζ: what knowing an attribute is worth, by name; 1 if not named.
+    neighbours
+        How many neighbours say what is near; 2% of the people, at least 5, if left out.
+    epsilon1, epsilon2
+        How fast the gain falls with fewer attributes to learn, and the least weight of a link.
+    synthetic
+        True if no released record is anybody's own, so that everyone is at risk. Otherwise who is not in the release,
+        by id, has risk 0.
+    """
 
     columns: Sequence[str] | None
     weights: Mapping[str, float] | None
     neighbours: int | None
     epsilon1: float
     epsilon2: float
-    people: People | None
     synthetic: bool | None
+
+
+class Attacking(Linking, total=False):
+    """Whom to attack, and what of the scenarios to play.
+
+    Parameters
+    ----------
+    people
+        Whose risk: ids, or how many drawn at random; everyone if left out.
+    method, permutations
+        ``"exact"``: all sets of attributes; ``"sampled"``: the beginnings of so many random orders for each person,
+        with intervals. Left out: whichever is less work.
+    confidence, seed
+        Of the intervals; of the orders, and of the people drawn.
+    """
+
+    people: People | None
+    method: Calculation | None
+    permutations: int
+    confidence: float
+    seed: int
+
+
+class AttackRun(Attacking, Tasks, total=False):
+    """An attack, and how it is run."""
+
+
+def with_defaults(given: Linking) -> AttackRun:
+    """The options of an attack, all of them."""
+    return cast(AttackRun, {name: given.get(name, DEFAULTS.get(name)) for name in AttackRun.__annotations__})
 
 
 @dataclass(frozen=True)
 class Orders:
     """The scenarios that are played: all of them, or the beginnings of random orders of the attributes."""
 
-    method: Calculation | None = None
-    permutations: int = 50
-    confidence: float = 0.95
-    seed: int = 0
+    method: Calculation | None
+    permutations: int
+    confidence: float
+    seed: int
 
     @classmethod
-    def checked(cls, method: Calculation | None, permutations: int, confidence: float, seed: int) -> "Orders":
-        """Settings whose numbers are within their bounds."""
-        permutations = _checks.integer("permutations", permutations, at_least=2)
-        confidence = _checks.number("confidence", confidence, above=0, below=1)
-        return cls(method, permutations, confidence, _checks.integer("seed", seed, at_least=0))
+    def of(cls, given: Attacking) -> "Orders":
+        """Those of the options that are about this, within their bounds."""
+        permutations = _checks.integer("permutations", given["permutations"], at_least=2)
+        confidence = _checks.number("confidence", given["confidence"], above=0, below=1)
+        return cls(given["method"], permutations, confidence, _checks.integer("seed", given["seed"], at_least=0))
 
-    def are_all(self, d: int) -> bool:
-        """Whether all sets of d attributes are played."""
+    def masks(self, d: int) -> NDArray[np.int64] | None:
+        """All sets of d attributes but the empty one, each one attribute from the last; None if not all are played."""
         if self.method is not None:
             _checks.choice("method", self.method, get_args(Calculation))
         if self.method == "exact" and 2**d > MOST_EXACT_SETS:
@@ -88,7 +127,8 @@ class Orders:
                 f"{d} attributes have 2^{d} scenarios; at most 2^16 are played: sample, or name fewer columns"
             )
         few = 2**d - 1 <= min(self.permutations * d, MOST_EXACT_SETS)
-        return self.method == "exact" or (self.method is None and few)
+        numbers = np.arange(1, 2**d) if self.method == "exact" or (self.method is None and few) else None
+        return None if numbers is None else np.asarray(numbers ^ (numbers >> 1))
 
     def half_widths(self, draws: Floats) -> Floats:
         """Half-widths of Student's intervals of the means over draws (the second axis)."""
@@ -100,18 +140,17 @@ class Setting:
     """Everything an attack needs: people and release as points, neighbourhoods, weights."""
 
     space: Gower
-    k: int
+    assumed: Attacking
+    epsilons: tuple[float, float]
     people: Floats
     ids: NDArray[np.generic]
     places: NDArray[np.intp]
     present: NDArray[np.bool_]
+    near: tuple[Floats, Floats]
     released: Floats
     counts: Floats
     zeta: Floats
-    mean: Floats
-    deviation: Floats
-    epsilon1: float
-    epsilon2: float
+    k: int
     notes: tuple[str, ...]
 
     @property
@@ -119,22 +158,23 @@ class Setting:
         """The attributes."""
         return self.space.columns
 
-    def arguments(self, rows: slice) -> tuple[Any, ...]:
+    def arguments(self, rows: slice | NDArray[np.intp]) -> tuple[Any, ...]:
         """The arguments of a kernel, for some of the people."""
-        people, near = np.ascontiguousarray(self.people[:, rows]), (self.mean[rows], self.deviation[rows])
-        return people, self.released, self.counts, self.space.categorical, self.zeta, *near
+        mean, deviation = self.near
+        whom = np.ascontiguousarray(self.people[:, rows])
+        return whom, self.released, self.counts, self.space.categorical, self.zeta, mean[rows], deviation[rows]
 
-    def parameters(self, assumed: Assumptions, orders: Orders | None) -> dict[str, Parameter]:
+    def parameters(self, orders: Orders | None) -> dict[str, Parameter]:
         """Parameters of a result; ``orders`` are None where all sets were played."""
-        weights = assumed.weights
+        weights = self.assumed["weights"]
         return {
             "permutations": None if orders is None else orders.permutations,
             "neighbours": self.k,
             "attributes": ", ".join(self.columns),
             "weights": None if not weights else ", ".join(f"{name}: {weight:g}" for name, weight in weights.items()),
-            "synthetic": assumed.synthetic,
-            "epsilon1": self.epsilon1,
-            "epsilon2": self.epsilon2,
+            "synthetic": self.assumed["synthetic"],
+            "epsilon1": self.epsilons[0],
+            "epsilon2": self.epsilons[1],
             "confidence": None if orders is None else orders.confidence,
         }
 
@@ -148,18 +188,15 @@ def read_tables(original: TableLike, released: TableLike | Released, control: Ta
     return Tables(here, there, others, getattr(release, "synthetic", None))
 
 
-def schedule_of(run: Tasks, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:
+def schedule_of(run: AttackRun, name: str, tables: Tables, parameters: Mapping[str, object]) -> Schedule:
     """The schedule of an attack, which a checkpoint knows by its name, tables and parameters."""
-    schedule = Schedule(run.get("n_jobs"), progress=run.get("progress"), client=run.get("client"))
-    folder = run.get("checkpoint")
-    if folder is None:
+    schedule = Schedule.of(run)
+    if run["checkpoint"] is None:
         return schedule
-    kept = {name: _short(given) for name, given in parameters.items()}
+    kept = {name: _short(given) for name, given in parameters.items() if name not in Tasks.__annotations__}
     given = [table for table in (tables.original, tables.released, tables.control) if table is not None]
-    return replace(
-        schedule,
-        checkpoint=Checkpoint(folder, name, kept, digest(*((table.columns, table.ids) for table in given))),
-    )
+    data = digest(*((table.columns, table.ids) for table in given))
+    return replace(schedule, checkpoint=Checkpoint(run["checkpoint"], name, kept, data))
 
 
 def _short(given: object) -> str | int | float | None:
@@ -203,10 +240,7 @@ def _same_attributes(original: Table, released: Table, columns: Sequence[str]) -
 def _present(
     original: Table, released: Table, synthetic: bool | None, numbered: bool, notes: list[str]
 ) -> NDArray[np.bool_]:
-    """The people of the original who are still in the release: by id, or everyone if it is synthetic.
-
-    ``numbered``: ids may be nothing but the numbers of rows, which say nothing of a release with other rows.
-    """
+    """The people of the original who are still there, by id. ``numbered``: ids may be mere numbers of rows."""
     if synthetic:
         return np.ones(len(original), bool)
     if (original.ids.dtype.kind in "US") != (released.ids.dtype.kind in "US"):
@@ -238,15 +272,15 @@ def _counted(table: Table) -> bool:
     return table.ids.dtype.kind in "iu" and bool(np.array_equal(table.ids, np.arange(len(table))))
 
 
-def lay_out(tables: Tables, assumed: Assumptions, schedule: Schedule | None = None, seed: int = 0) -> Setting:
+def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None, seed: int = 0) -> Setting:
     """An attack on a release, checked and laid out."""
     here, there = tables.original, tables.released
-    chosen = _attributes(here, assumed.columns)
+    chosen = _attributes(here, assumed["columns"])
     _same_attributes(here, there, chosen)
     if len(here) < 2:
         raise InputError(f"{here.name} has one row; a neighbourhood needs others")
     notes: list[str] = []
-    synthetic = tables.synthetic if assumed.synthetic is None else assumed.synthetic
+    synthetic = tables.synthetic if assumed["synthetic"] is None else assumed["synthetic"]
     present = _present(here, there, synthetic, tables.synthetic is None, notes)
     for name in chosen:
         column = here.columns[name]
@@ -258,32 +292,34 @@ def lay_out(tables: Tables, assumed: Assumptions, schedule: Schedule | None = No
     if extra:
         notes.append(f"{_checks.listed(extra)} of the release are not in the original, and were not attacked")
     zeta = np.ones(len(chosen))
-    for name, weight in (assumed.weights or {}).items():
+    for name, weight in (assumed["weights"] or {}).items():
         if name not in chosen:
             raise UsageError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
         zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
-    epsilon1 = _checks.number("epsilon1", assumed.epsilon1, above=0)
-    epsilon2 = _checks.number("epsilon2", assumed.epsilon2, at_least=0, at_most=1)
-    k = _neighbours(here, assumed.neighbours)
-    rows = _chosen_people(here, assumed.people, seed)
+    epsilon1 = _checks.number("epsilon1", assumed["epsilon1"], above=0)
+    epsilon2 = _checks.number("epsilon2", assumed["epsilon2"], at_least=0, at_most=1)
+    nearest = assumed["neighbours"]
+    if nearest is None:
+        k = min(len(here) - 1, max(5, round(0.02 * len(here))))
+    else:
+        k = _checks.integer("neighbours", nearest, at_least=1, at_most=len(here) - 1)
+    rows = _chosen_people(here, assumed["people"], seed)
     space = fit_gower(here, chosen)
     points = space.points(here)
-    mean, deviation = _nearness(points[:, rows], rows, points, space.categorical, k, schedule or Schedule())
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     return Setting(
         space=space,
-        k=k,
+        assumed=assumed,
+        epsilons=(epsilon1, epsilon2),
         people=np.ascontiguousarray(points[:, rows]),
         ids=here.ids[rows],
         places=rows,
         present=present[rows],
+        near=_nearness(points[:, rows], rows, points, space.categorical, k, schedule or Schedule()),
         released=np.ascontiguousarray(distinct),
         counts=counts.astype(np.float64),
         zeta=zeta,
-        mean=mean,
-        deviation=deviation,
-        epsilon1=epsilon1,
-        epsilon2=epsilon2,
+        k=k,
         notes=tuple(notes),
     )
 
@@ -299,24 +335,15 @@ def on_control(setting: Setting, tables: Tables, schedule: Schedule) -> Setting 
         raise InputError("control must be people who are in neither table, and some of them are in the original")
     space = setting.space
     people, not_there = space.points(others), np.full(len(others), -1)
-    mean, deviation = _nearness(people, not_there, space.points(here), space.categorical, setting.k, schedule)
     return replace(
         setting,
         people=people,
         ids=others.ids,
         places=np.arange(len(others)),
         present=np.zeros(len(others), bool),
-        mean=mean,
-        deviation=deviation,
+        near=_nearness(people, not_there, space.points(here), space.categorical, setting.k, schedule),
         notes=(),
     )
-
-
-def _neighbours(table: Table, neighbours: int | None) -> int:
-    """The number of neighbours that say what is near: 2% of the people, at least 5, unless given."""
-    if neighbours is None:
-        return min(len(table) - 1, max(5, round(0.02 * len(table))))
-    return _checks.integer("neighbours", neighbours, at_least=1, at_most=len(table) - 1)
 
 
 def _nearness(
@@ -355,18 +382,16 @@ def _chosen_people(table: Table, people: People | None, seed: int) -> NDArray[np
     rows = np.flatnonzero(np.isin(table.ids, wanted))
     lacking = set(wanted.tolist()) - set(table.ids[rows].tolist())
     if lacking:
-        raise InputError(
-            f"people: there is no record with id {_checks.listed(sorted(lacking, key=str))} in {table.name}"
-        )
+        named = _checks.listed(sorted(lacking, key=str))
+        raise InputError(f"people: there is no record with id {named} in {table.name}")
     return rows
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of the scenarios played against some of the people.
+    """Scores: people × draws (one if exact) × scenarios × (linkability, gain, score, that of picking at random).
 
-    ``scores``: people × draws × scenarios × (linkability, gain, score, score of picking a record at random), one draw
-    if they are exact; scenarios are the ``masks``, or the beginnings of ``orders``.
+    Scenarios are the ``masks``, or the beginnings of ``orders``.
     """
 
     scores: Floats
@@ -381,12 +406,8 @@ def play(
     schedule: Schedule,
     reduce: Callable[[Scored], tuple[Floats, ...]],
 ) -> tuple[Floats, ...]:
-    """Scores of all scenarios (the sets ``masks``, or the beginnings of random orders) against everyone, reduced.
-
-    A few people are attacked at a time; ``reduce`` says what is kept of their scores, and its rows are joined again.
-    """
+    """Play all scenarios (the sets ``masks``, or the beginnings of random orders); ``reduce`` says what is kept."""
     d, n = setting.people.shape
-    epsilons = (setting.epsilon1, setting.epsilon2)
     everything = np.add.accumulate(setting.zeta)[-1]  # sums as the kernels make them: one after another
 
     def task(part: range) -> tuple[Floats, ...]:
@@ -408,14 +429,8 @@ def play(
             unknown = np.add.accumulate(np.where(outside, setting.zeta, 0.0), axis=1)[None, None, :, -1]
         scores = np.empty((len(part), *known.shape[1:], 4))
         flat = (known.reshape(len(known), -1), unknown.reshape(len(known), -1))
-        risk_kernels.attack(*given, *flat, length, *epsilons, scores.reshape(len(part), -1, 4))
+        risk_kernels.attack(*given, *flat, length, *setting.epsilons, scores.reshape(len(part), -1, 4))
         return reduce(Scored(scores, drawn, masks))
 
     with Bar(schedule.progress, n, "people") as report:
         return gather(task, chunks(n, CHUNK), schedule.workers(), report, schedule.checkpoint)
-
-
-def all_sets(d: int) -> NDArray[np.int64]:
-    """All sets of d attributes but the empty one, each differing from the one before in one attribute."""
-    numbers = np.arange(1, 2**d)
-    return np.asarray(numbers ^ (numbers >> 1))

@@ -1,8 +1,6 @@
 """What to make coarser first: the changes of attributes after which the fewest people are unique, one at a time.
 
-Each step tries, for the attributes that tell most, wider bins of numbers, the month or year of dates, the beginnings
-of codes and rare categories put together, counts who is still unique, and takes what helps most. Where nothing of that
-helps, an attribute is left out. Such a greedy plan need not be the shortest there is.
+Such a greedy plan need not be the shortest there is.
 """
 
 import math
@@ -20,14 +18,14 @@ from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Column, TableLike, as_table, missing_column
 from datassay.identity.counting import MANY_FRACTIONS, Coarsening
-from datassay.identity.crowds import count_crowds
-from datassay.results import Fact, Parameter, Result, as_facts
+from datassay.identity.crowds import Crowd, count_crowds
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 
-Floats = NDArray[np.float64]
 RARE = (0.01, 0.05)  # categories of fewer people than this share are put together
 BINS = (20, 10, 5)  # about so many bins over the range of a number
 WORTH_WHILE = 0.01  # if no coarser attribute makes so many fewer people unique, one is left out
 OTHER = "(other)"
+Change = tuple[float, float, str, str, Any]  # shares unique and in small groups after it; in words; of what, and how
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +46,7 @@ class CoarseningPlan(Result):
         Every change of the first step by itself: what it is, and the shares of people unique and in small groups then.
     """
 
+    ROWS: ClassVar = "steps"
     COLUMNS: ClassVar = {"change": "ids", "attribute": "attributes", "unique": "values", "below": "below"}
 
     ids: NDArray[np.str_]
@@ -64,19 +63,10 @@ class CoarseningPlan(Result):
     def __repr__(self) -> str:
         return f"CoarseningPlan({len(self) - 1} changes: {self.values[0]:.1%} → {self.values[-1]:.1%} unique)"
 
-    def _who(self) -> str:
-        return "steps"
-
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: ``steps``, ``share_unique``, ``share_unique_after``, ``share_below_after``."""
-        return as_facts(
-            {
-                "steps": len(self) - 1,
-                "share_unique": self.values[0],
-                "share_unique_after": self.values[-1],
-                "share_below_after": self.below[-1],
-            }
-        )
+        after = {"share_unique_after": self.values[-1], "share_below_after": self.below[-1]}
+        return as_facts({"steps": len(self) - 1, "share_unique": self.values[0], **after})
 
     def summary(self) -> str:
         """The plan, step by step, in words."""
@@ -238,44 +228,41 @@ def suggest_coarsening(
     now: dict[str, Any] = {**bins, **(coarsen or {})}
     notes = tuple(f"{name} is taken to be known in steps of {now[name]:g}" for name in bins)
 
-    def spread(name: str) -> int:
-        return len(np.unique(given.columns[name].data))
+    def after(crowd: Crowd, words: str, name: str, how: Any) -> Change:
+        return crowd.unique, crowd.share_below(size), words, name, how
 
     crowds = count_crowds(given, names, now)
-    found = crowds.alike(now)
-    ids, unique, below, changed = ["as it is"], [found.unique], [found.share_below(size)], [""]
+    done = [after(crowds.alike(now), "as it is", "", None)]
     tried: dict[str, tuple[float, float]] = {}
     with Bar(progress, max(1, steps), "steps") as report:
         for step in range(steps):
-            if unique[-1] <= target:
-                report(steps - step)
+            unique = done[-1][0]
+            if unique <= target:
                 break
             left = [name for name in names if name not in now or now[name] is not None]
             others = crowds.without(now)
-            without = {name: others[name].unique for name in left}
-            asked = sorted(left, key=lambda name: without[name])[:attributes]
-            choices: list[tuple[float, float, str, str, Any]] = []
+            asked = sorted(left, key=lambda name: others[name].unique)[:attributes]
+            choices: list[Change] = []
             for name in asked:
-                for told, how in _ways(name, given.columns[name], now.get(name)):
-                    then = others[name].split(crowds.code(name, how))
-                    choices.append((then.unique, then.share_below(size), told, name, how))
+                for words, how in _ways(name, given.columns[name], now.get(name)):
+                    choices.append(after(others[name].split(crowds.code(name, how)), words, name, how))
+            choices.sort(key=lambda change: change[:3])
             if step == 0:
-                tried = {told: (one, few) for one, few, told, _, _ in sorted(choices, key=lambda c: c[:3])}
-            best = min(choices, key=lambda c: c[:3], default=None)
-            if (best is None or best[0] > unique[-1] - WORTH_WHILE) and len(left) > 1:
-                # Where all are unique whatever is left out, the attribute of most values stands in the way.
-                name = asked[0] if without[asked[0]] < unique[-1] else max(left, key=spread)
-                best = (without[name], others[name].share_below(size), f"{name} left out", name, None)
-            if best is None or (best[0] >= unique[-1] and len(left) < 2):  # nothing is left to be changed
-                report(steps - step)
+                tried = {words: (alone, few) for alone, few, words, _, _ in choices}
+            best = choices[0] if choices else None
+            if (best is None or best[0] > unique - WORTH_WHILE) and len(left) > 1:
+                # Where leaving out any attribute helps nobody, the one of most values stands in the way.
+                name = asked[0]
+                if others[name].unique >= unique:
+                    name = max(left, key=lambda name: len(np.unique(given.columns[name].data)))
+                best = after(others[name], f"{name} left out", name, None)
+            if best is None or (best[0] >= unique and len(left) < 2):  # nothing is left to be changed
                 break
             report(1)
-            unique.append(best[0])
-            below.append(best[1])
-            ids.append(best[2])
-            changed.append(best[3])
+            done.append(best)
             now[best[3]] = best[4]
-    return CoarseningPlan(
-        np.array(ids), np.array(unique), np.array(below), np.array(changed), now, tried, size,
-        {"target": target, "steps": steps, "attributes": attributes}, notes,
-    )  # fmt: skip
+        if len(done) <= steps:
+            report(steps + 1 - len(done))
+    shares, below, ids, changed = (np.array(part) for part in zip(*(change[:4] for change in done), strict=True))
+    settings: dict[str, Parameter] = {"target": target, "steps": steps, "attributes": attributes}
+    return CoarseningPlan(ids, shares, below, changed, now, tried, size, settings, notes)

@@ -1,7 +1,7 @@
 """Equal rows counted once: from typed columns to the distinct rows, what each stands for, and who has which.
 
-Values become codes, codes become one key a row, and equal keys are found by address where keys are few and by hashing
-where they are many. Distinct rows are kept in the order of their values, however they were found.
+Values become codes, codes one key a row; equal keys are found by address where keys are few, by hashing where they are
+many. Distinct rows are in the order of their values either way.
 """
 
 import math
@@ -66,10 +66,8 @@ class Cells:
     @cached_property
     def entropies(self) -> NDArray[np.float64]:
         """Entropy of each attribute by itself, in bits."""
-        sizes = [
-            np.bincount(codes, self.weights, minlength=n) for codes, n in zip(self.codes, self.levels, strict=True)
-        ]
-        return np.array([entropy(np.asarray(each, np.float64)) for each in sizes])
+        each = zip(self.codes, self.levels, strict=True)
+        return np.array([entropy(np.bincount(codes, self.weights, n).astype(np.float64)) for codes, n in each])
 
     def project(self, attributes: Sequence[int]) -> tuple["Cells", NDArray[np.int32]]:
         """The distinct rows over some of the attributes, and the new cell of each of the old ones."""
@@ -212,13 +210,10 @@ def _is_period(table: Table, name: str, coarsen: str) -> bool:
 
 def _note_if_finer(table: Table, name: str, other: str, instead: Coded, notes: list[str]) -> None:
     """Say so where the column that takes another's place tells apart people whom that one does not."""
-    from datassay.identity import kernels
-
     column = table.columns[name]
-    codes = column.data.astype(np.int64) if column.kind == "categorical" else _number_codes(column)[0].astype(np.int64)
-    finest = len(kernels.first_rows_by_hash(codes)[1])
-    pairs = len(kernels.first_rows_by_hash((codes + 1) * len(instead.names) + instead.codes)[1])
-    if pairs > finest:
+    codes = (column.data if column.kind == "categorical" else _number_codes(column)[0]).astype(np.int64)
+    pairs = (codes + 1) * len(instead.names) + instead.codes
+    if len(_ranks_of(pairs)[1]) > len(_ranks_of(codes)[1]):
         notes.append(f"{other!r} is no coarser {name!r}: it tells apart people who are alike in {name!r}")
 
 
@@ -310,7 +305,9 @@ def distinct(
     span = math.prod(levels)
     names = tuple(attribute.names for attribute in coded)
     if span <= max(2 * n, 2**16):  # keys are addresses, and say what they are made of
-        keys = _keys(coded, n, np.int32 if span < 2**31 else np.int64)
+        keys = np.zeros(n, np.int32 if span < 2**31 else np.int64)
+        for attribute in coded:
+            kernels.pack(keys, attribute.codes, len(attribute.names))
         counts = np.zeros(span, np.int32 if n < 2**31 else np.int64)
         kernels.count_by_address(keys, counts)
         found = np.flatnonzero(counts)
@@ -327,18 +324,8 @@ def distinct(
         codes = np.array([attribute.codes[first] for attribute in coded])
         sizes = np.bincount(cell).astype(np.float64)
     if weights is not None:
-        sizes = np.zeros(len(sizes))
-        kernels.add_up(cell, weights, sizes)
+        sizes = np.bincount(cell, weights).astype(np.float64)
     return Cells(columns, codes, names, sizes), cell
-
-
-def _keys(coded: Sequence[Coded], n: int, dtype: type[np.signedinteger]) -> NDArray[np.signedinteger]:
-    from datassay.identity import kernels
-
-    keys = coded[0].codes.astype(dtype) if coded else np.zeros(n, dtype)
-    for attribute in coded[1:]:
-        kernels.pack(keys, attribute.codes, len(attribute.names))
-    return keys
 
 
 def _numbered_keys(coded: Sequence[Coded], n: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

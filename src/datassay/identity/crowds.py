@@ -1,25 +1,20 @@
-"""Very many people: counted by one way after another to know their attributes, and valued by some of them.
-
-To count who is alike, groups are split by one attribute more, and who is alone is left out. To say what attributes tell
-on average, people are drawn at random and counted among all (Mathematics §8).
-"""
+"""Very many people: counted by one way after another to know their attributes, and valued by some of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._run import Threads
+from datassay._run import Schedule, Threads
 from datassay.data import Table
 from datassay.identity import engine
 from datassay.identity.counting import AS_IT_IS, Coarsening, Coded, code
 from datassay.identity.question import MEMORY, ask, count
 from datassay.identity.results import AttributeMeans
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 
-Floats = NDArray[np.float64]
 CONFIDENCE: Final = 0.95
 
 
@@ -53,7 +48,7 @@ class Crowd:
         """How many different groups there are, people alone counted as one each."""
         return self.people - len(self.rows) + self.n_groups
 
-    def sizes(self) -> NDArray[np.float64]:
+    def sizes(self) -> Floats:
         """For each person, how many are alike."""
         found = np.ones(self.people)
         found[self.rows] = np.bincount(self.groups, minlength=self.n_groups)[self.groups]
@@ -129,13 +124,12 @@ def mean_bits(
 ) -> AttributeMeans:
     """How many bits each attribute contributes on average, with intervals, from people drawn at random.
 
-    The values of each of them are exact, as :func:`uniqueness_shapley` has them: they are counted among everybody. So
-    groups in which none of them is left need not be told apart any further, which is what takes the time with many
-    distinct rows. With more than 20 attributes that vary they are estimated themselves, from random orders (at least
-    16 times as many as there are attributes). Intervals are 95% ones, for each attribute by itself.
+    Each of them is counted among everybody (Mathematics §8); groups in which none of them is left are split no further,
+    which saves the time. Values of more than 20 attributes that vary are estimated, from random orders. Intervals are
+    95% ones, for each attribute by itself.
     """
-    n_jobs, progress = run.get("n_jobs"), run.get("progress")
-    counted = count(ask(table, columns, coarsen, "value", None, n_jobs))
+    schedule = replace(Schedule.of(run), memory=MEMORY)
+    counted = count(ask(table, columns, coarsen, "value", None, schedule.n_jobs))
     cells, n = counted.cells, len(counted.cell)
     drawn = np.sort(np.random.default_rng([seed, 3]).permutation(n)[:people])
     mass = np.bincount(counted.cell[drawn], minlength=len(cells.weights)).astype(np.float64)
@@ -143,13 +137,11 @@ def mean_bits(
     parameters: dict[str, Parameter] = {"people": len(drawn), "confidence": CONFIDENCE}
     rest = 1 - len(drawn) / n  # those not drawn: without them the mean is known
     if int((cells.levels > 1).sum()) <= engine.MOST_EXACT:
-        values, _ = engine.exact(first, mass, key=False, wanted=wanted, n_jobs=n_jobs, memory=MEMORY, progress=progress)
+        values, _ = engine.exact(first, mass, schedule, wanted=wanted)
         by_order: Floats | float = 0.0
     else:
-        sampled = engine.sample(
-            first, permutations=permutations or 1, tolerance=None, seconds=None, confidence=CONFIDENCE, seed=seed,
-            n_jobs=n_jobs, memory=MEMORY, progress=progress, mass=mass, wanted=wanted,
-        )  # fmt: skip
+        orders = engine.RandomOrders(permutations or 1, confidence=CONFIDENCE, seed=seed)
+        sampled = engine.sample(first, orders, schedule, mass=mass, wanted=wanted)
         values, by_order = sampled.values, sampled.mean_half
         parameters["permutations"] = sampled.permutations
     each = values[cell]

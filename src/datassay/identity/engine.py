@@ -1,11 +1,8 @@
 """Shapley values of the attributes over the distinct rows: all sets of attributes, or random orders of them.
 
 Exactly (Mathematics §8): φ_j = Σ_{u∌j} w(|u|) (val(u+j) − val(u)) with w(s) = s! (d−s−1)!/d!, val(u) = log₂(W/N(u)).
-Each set is visited once. The sets are cut into as many tasks as d alone decides, and added up in their order, so that
-threads do not change a bit.
-
-By sampling: one draw is a random order of the attributes and its d rotations, so that every attribute takes every
-place once. Draws are independent, their means are unbiased, and their spread gives Student's interval.
+Tasks depend on d alone and are added up in order: threads do not change a bit. By sampling: one draw is a random order
+and its d rotations, in which every attribute takes every place once; the spread of draws gives Student's interval.
 """
 
 import math
@@ -17,21 +14,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
-from datassay._work import Bar, Progress, chunks, in_order, thread_count, workers
+from datassay._run import Schedule
+from datassay._work import Bar, chunks, in_order, thread_count
 from datassay.identity.counting import Cells
+from datassay.results import Floats
 
 MOST_EXACT: Final = 20
 FEWEST_DRAWS: Final = 16
 
-Floats = NDArray[np.float64]
-
 
 def set_weights(d: int, key: bool = False) -> Floats:
     """w(s) for s = 0 … d−1 others: Shapley's, or with a database key among the players formula (11)."""
-    if key:
-        return np.array([1.0 / ((d + 1) * math.comb(d, s)) for s in range(d)])
-    return np.array([1.0 / (d * math.comb(d - 1, s)) for s in range(d)])
+    players = d + key
+    return np.array([1.0 / (players * math.comb(players - 1, s)) for s in range(d)])
 
 
 def _branch_sums(weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -52,9 +49,7 @@ def _branch_sums(weights: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _fixed(d: int) -> int:
     """How many attributes a task decides on: 2^this tasks, however many threads there are."""
-    if d == 0:
-        return 0
-    return min(d - 1, 2) if d < 10 else 4
+    return max(0, min(d - 1, 2)) if d < 10 else 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +80,12 @@ class SetTable:
 
 
 def _active(cells: Cells) -> list[int]:
-    """Attributes that vary, the most telling first: rows are then soon alone.
-
-    One that is constant adds nothing to any set, and the Shapley values of the others are the same without it.
-    """
+    """Attributes that vary (one that is constant adds nothing), the most telling first: rows are then soon alone."""
     return sorted(np.flatnonzero(cells.levels > 1).tolist(), key=lambda j: (-cells.entropies[j], j))
 
 
 def exact_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None) -> int:
-    """Memory of the exact walk at its peak: bytes a cell, for each thread and once, and the table of 2^d sets.
-
-    Of the cells whose values are ``wanted`` (all, if left out) more is kept.
-    """
+    """Memory of the exact walk at its peak, where values of so many cells are ``wanted`` (all, if left out)."""
     wanted, threads = n_cells if wanted is None else wanted, min(threads, 1 << _fixed(d))
     depth = d - _fixed(d) + 1
     projected = 0 if wanted == n_cells else 8 * d + 40  # else in the place of what values need at another time
@@ -121,9 +110,9 @@ def sampled_bytes(n_cells: int, d: int, threads: int, wanted: int | None = None)
     return n_cells * (threads * 80 + 4 * d) + (n_cells if wanted is None else wanted) * valued
 
 
-def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | None, what: str) -> int:
+def _workers_within(schedule: Schedule, what: str, needed: Callable[[int], int]) -> Workers:
     """As many threads as memory allows; an error that says what one needs."""
-    threads = thread_count(n_jobs)
+    memory, threads = schedule.memory, thread_count(schedule.n_jobs)
     while threads > 1 and needed(threads) > memory:
         threads -= 1
     if needed(threads) > memory:
@@ -131,7 +120,7 @@ def _threads_within(memory: int, needed: Callable[[int], int], n_jobs: int | Non
             f"{what} needs about {needed(1) / 2**20:,.0f} MiB and memory allows {memory / 2**20:,.0f} MiB; allow more, "
             "coarsen an attribute or leave one out"
         )
-    return threads
+    return schedule.workers().at_most(threads)
 
 
 def _logarithms(cells: Cells) -> Floats:
@@ -142,14 +131,7 @@ def _logarithms(cells: Cells) -> Floats:
 
 
 def exact(
-    cells: Cells,
-    mass: Floats,
-    *,
-    key: bool,
-    wanted: int,
-    n_jobs: int | None,
-    memory: int,
-    progress: Progress,
+    cells: Cells, mass: Floats, schedule: Schedule, *, wanted: int = 0, key: bool = False
 ) -> tuple[Floats, SetTable]:
     """φ of the ``wanted`` first cells (× attributes), and the table of all sets, with means by mass.
 
@@ -163,15 +145,11 @@ def exact(
     if d > MOST_EXACT:
         raise UsageError(f"exact values of {d} attributes would visit 2^{d} sets; {MOST_EXACT} is the most")
     fixed = _fixed(d)
-    threads = _threads_within(
-        memory,
-        lambda t: exact_bytes(n, d, t, wanted),
-        n_jobs,
-        f"{n:,} distinct rows and {d} attributes: the exact calculation",
-    )
+    what = f"{n:,} distinct rows and {d} attributes: the exact calculation"
+    by = _workers_within(schedule, what, lambda threads: exact_bytes(n, d, threads, wanted))
     own, later, before = _branch_sums(set_weights(d, key))
-    everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active],
-                       tuple(cells.names[j] for j in active), cells.weights)  # fmt: skip
+    names = tuple(cells.names[j] for j in active)
+    everything = Cells(tuple(cells.columns[j] for j in active), cells.codes[active], names, cells.weights)
     own_mass = mass is cells.weights
     logs = _logarithms(cells)
 
@@ -188,7 +166,8 @@ def exact(
             if 0 < wanted < n:
                 some, given, where, many = bring_forward(some, given, where)
         phi, base = np.zeros((len(chosen), many)), np.zeros(many)
-        here, alone = _blank(d - fixed), _blank(d - fixed)
+        # Of every set the sum of val, groups, unique weight, smallest size: of those in groups, and of those alone.
+        here, alone = np.tile([0.0, 0.0, 0.0, np.inf], (2, 2 ** (d - fixed), 1))
         kernels.walk(
             some.codes, some.levels, some.weights, given, logs,
             len(inside), own, later, before, phi, base, here, alone,
@@ -198,8 +177,7 @@ def exact(
     phi, base = np.zeros((d, wanted)), np.zeros(wanted)
     statistics = np.empty((2 ** (d - fixed), 2**fixed, 4))
     tasks = chunks(2**fixed, 1)
-    with Bar(progress, len(tasks), "parts") as report:
-        by = workers(n_jobs).at_most(threads)
+    with Bar(schedule.progress, len(tasks), "parts") as report:
         for pattern, chosen, where, more_phi, more_base, said in in_order(task, tasks, by, report):
             statistics[:, pattern.start] = said
             if wanted and where is None:
@@ -213,10 +191,8 @@ def exact(
     if wanted:
         found[:, active] = np.maximum(phi - base, 0.0).T
     entropy, groups, unique, smallest = statistics.reshape(-1, 4).T
-    sets = SetTable(
-        tuple(active), np.maximum(entropy / mass.sum(), 0.0), groups, unique / cells.weights.sum(), smallest
-    )
-    return found, sets
+    entropy, unique = np.maximum(entropy / mass.sum(), 0.0), unique / cells.weights.sum()
+    return found, SetTable(tuple(active), entropy, groups, unique, smallest)
 
 
 def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple[Cells, Floats, NDArray[np.int32], int]:
@@ -228,11 +204,6 @@ def bring_forward(cells: Cells, mass: Floats, where: NDArray[np.int32]) -> tuple
     rank[order] = np.arange(len(order))
     moved = replace(cells, codes=np.ascontiguousarray(cells.codes[:, order]), weights=cells.weights[order])
     return moved, mass[order], rank[where], int(theirs.sum())
-
-
-def _blank(n_attributes: int) -> Floats:
-    """Statistics of all sets before anything is said of them: sum of val, groups, unique weight, smallest size."""
-    return np.tile([0.0, 0.0, 0.0, np.inf], (2**n_attributes, 1))
 
 
 def _handed_down(here: Floats, alone: Floats) -> Floats:
@@ -248,6 +219,17 @@ def _handed_down(here: Floats, alone: Floats) -> Floats:
     return total
 
 
+@dataclass(frozen=True)
+class RandomOrders:
+    """Random orders of the attributes: how many, or until when, and of what intervals."""
+
+    permutations: int | None = None
+    tolerance: float | None = None
+    seconds: float | None = None
+    seed: int = 0
+    confidence: float = 0.95
+
+
 @dataclass(frozen=True, eq=False)
 class Sampled:
     """Estimates by random orders: φ of every cell, and its mean; half-widths of their intervals."""
@@ -260,20 +242,9 @@ class Sampled:
 
 
 def sample(
-    cells: Cells,
-    *,
-    permutations: int | None,
-    tolerance: float | None,
-    seconds: float | None,
-    confidence: float,
-    seed: int,
-    n_jobs: int | None,
-    memory: int,
-    progress: Progress,
-    mass: Floats | None = None,
-    wanted: int | None = None,
+    cells: Cells, asked: RandomOrders, schedule: Schedule, *, mass: Floats | None = None, wanted: int | None = None
 ) -> Sampled:
-    """Estimate φ from random orders: as many as asked for, or until the means are known to ``tolerance`` bits.
+    """Estimate φ from random orders: as many as asked for, or until the means are known to the tolerance (in bits).
 
     Of all cells, or of the ``wanted`` first ones; means are by ``mass`` (by weight, if left out).
     """
@@ -286,9 +257,8 @@ def sample(
         nothing = np.zeros((n, n_columns))
         return Sampled(nothing, nothing, np.zeros(n_columns), np.zeros(n_columns), 0)
     codes, levels = np.ascontiguousarray(cells.codes[active]), cells.levels[active]
-    threads = _threads_within(
-        memory, lambda t: sampled_bytes(n, d, t, wanted), n_jobs, f"{n:,} distinct rows and {d} attributes: sampling"
-    )
+    what = f"{n:,} distinct rows and {d} attributes: sampling"
+    by = _workers_within(schedule, what, lambda threads: sampled_bytes(n, d, threads, wanted))
     logs = _logarithms(cells)
     mass = cells.weights if mass is None else mass
     wanted = n if wanted is None else wanted
@@ -298,7 +268,7 @@ def sample(
     def draw(numbers: range) -> Floats:
         phi = np.zeros((wanted, d))
         for number in numbers:
-            order = np.random.default_rng([seed, number]).permutation(d)
+            order = np.random.default_rng([asked.seed, number]).permutation(d)
             orders = np.array([np.roll(order, shift) for shift in range(d)], np.int64)
             kernels.reveal(codes, levels, cells.weights, logs, orders, phi)
         phi /= d
@@ -308,14 +278,14 @@ def sample(
     means: list[Floats] = []
 
     def spread_of_means() -> Floats:
-        return half_width(np.var(means, axis=0, ddof=1), len(means), confidence)
+        return half_width(np.var(means, axis=0, ddof=1), len(means), asked.confidence)
 
     def late() -> bool:
-        return seconds is not None and time.monotonic() - started > seconds and len(means) >= FEWEST_DRAWS
+        enough = len(means) >= FEWEST_DRAWS
+        return asked.seconds is not None and time.monotonic() - started > asked.seconds and enough
 
-    goal = FEWEST_DRAWS if permutations is None else max(FEWEST_DRAWS, -(-permutations // d))
-    bar = Bar(progress, goal * d, "orders")
-    by = workers(n_jobs).at_most(threads)
+    goal = max(FEWEST_DRAWS, -(-(asked.permutations or 0) // d))
+    bar = Bar(schedule.progress, goal * d, "orders")
     with bar as report:
         while len(means) < goal:
             numbers = chunks(goal, 1)[len(means) :]
@@ -328,18 +298,16 @@ def sample(
                 spread += change
                 if late():
                     break
-            known = tolerance is not None and spread_of_means().max() <= tolerance
-            if permutations is None and not known and not late():
+            known = asked.tolerance is not None and spread_of_means().max() <= asked.tolerance
+            if asked.permutations is None and not known and not late():
                 goal = 2 * len(means)
                 bar.extend(goal * d)
             else:
                 goal = len(means)
     values, halves = np.zeros((wanted, n_columns)), np.zeros((wanted, n_columns))
     mean, mean_half = np.zeros(n_columns), np.zeros(n_columns)
-    values[:, active], halves[:, active] = (
-        np.maximum(centre, 0.0),
-        half_width(np.maximum(spread, 0.0) / (len(means) - 1), len(means), confidence),
-    )
+    values[:, active] = np.maximum(centre, 0.0)
+    halves[:, active] = half_width(np.maximum(spread, 0.0) / (len(means) - 1), len(means), asked.confidence)
     mean[active], mean_half[active] = np.mean(means, axis=0), spread_of_means()
     return Sampled(values, halves, mean, mean_half, len(means) * d)
 

@@ -1,17 +1,11 @@
 """Figures of who can be found: bars of bits, maps of pairs, and how people are spread."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREY, ORANGE, PALETTE, SILVER
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, ORANGE, PALETTE, SILVER, Axes, Floats
 
 
 def _stacks(values: Floats, names: Sequence[str], means: Floats) -> Iterator[tuple[str, str, Floats]]:
@@ -26,7 +20,7 @@ def _stacks(values: Floats, names: Sequence[str], means: Floats) -> Iterator[tup
 
 
 def draw_means(
-    ax: "Axes",
+    ax: Axes,
     names: NDArray[np.str_],
     values: Floats,
     limits: tuple[Floats, Floats] | None,
@@ -47,7 +41,7 @@ def draw_means(
 
 
 def draw_stacked_bars(
-    ax: "Axes",
+    ax: Axes,
     rows: Sequence[str],
     names: Sequence[str],
     values: Floats,
@@ -70,7 +64,7 @@ def draw_stacked_bars(
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def draw_pairs(ax: "Axes", rows: Sequence[str], names: Sequence[str], values: Floats) -> None:
+def draw_pairs(ax: Axes, rows: Sequence[str], names: Sequence[str], values: Floats) -> None:
     """A map of what two attributes tell together beyond apart, with numbers where there is room for them."""
     shown = values.copy()
     np.fill_diagonal(shown, np.nan)
@@ -86,7 +80,7 @@ def draw_pairs(ax: "Axes", rows: Sequence[str], names: Sequence[str], values: Fl
     ax.figure.colorbar(image, ax=ax, label="bits together beyond apart", shrink=0.8)
 
 
-def draw_group_sizes(ax: "Axes", sizes: Floats, label: str | None) -> None:
+def draw_group_sizes(ax: Axes, sizes: Floats, label: str | None) -> None:
     """The share of people in groups up to each size; ``sizes`` increase."""
     ax.step(sizes, np.cumsum(sizes) / sizes.sum(), where="post", color=BLUE if label is None else None, label=label)
     ax.set_xscale("log")
@@ -97,7 +91,7 @@ def draw_group_sizes(ax: "Axes", sizes: Floats, label: str | None) -> None:
         ax.legend(frameon=False)
 
 
-def draw_people(ax: "Axes", values: Floats, names: Sequence[str], means: Floats, step: int, label: str | None) -> None:
+def draw_people(ax: Axes, values: Floats, names: Sequence[str], means: Floats, step: int, label: str | None) -> None:
     """A stacked bar for each person, in the order given; with a label, the line of their totals."""
     edges, below = np.arange(len(values) + 1), np.zeros(len(values))
     if label is not None:
@@ -112,7 +106,7 @@ def draw_people(ax: "Axes", values: Floats, names: Sequence[str], means: Floats,
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def draw_risks(ax: "Axes", risks: Floats, guess: float, control: float | None, label: str | None) -> None:
+def draw_risks(ax: Axes, risks: Floats, guess: float, control: float | None, label: str | None) -> None:
     """The distribution of risk, with its mean, what guessing scores, and people who are not in the release."""
     edges = np.linspace(0, 1, 41).tolist()
     if label is None:
@@ -129,17 +123,12 @@ def draw_risks(ax: "Axes", risks: Floats, guess: float, control: float | None, l
     ax.legend(frameon=False)
 
 
-def draw_shares(ax: "Axes", means: Mapping[str, float], halves: Mapping[str, float], label: str | None) -> None:
+def draw_shares(ax: Axes, means: Mapping[str, float], halves: Mapping[str, float], label: str | None) -> None:
     """A bar for each attribute, the first on top, with its interval."""
     names = list(means)[::-1]
-    ax.barh(
-        names,
-        [means[name] for name in names],
-        xerr=[halves[name] for name in names],
-        color=BLUE if label is None else None,
-        alpha=1.0 if label is None else 0.6,
-        label=label,
-    )
+    lengths, errors = [means[name] for name in names], [halves[name] for name in names]
+    colour, alpha = (BLUE, 1.0) if label is None else (None, 0.6)
+    ax.barh(names, lengths, xerr=errors, color=colour, alpha=alpha, label=label)
     ax.set_xlabel("re-identification Shapley value")
     if label is not None:
         ax.legend(frameon=False)

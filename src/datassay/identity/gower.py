@@ -1,6 +1,6 @@
-"""Tables as points whose distances are Gower's, not normalised (Mathematics §8).
+"""Tables as points under Gower's distance, not normalised (Mathematics §8).
 
-Numbers are divided by the range of the original table and differ by at most 1 within it; categories differ by 0 or 1.
+Numbers are divided by the range of the original table and differ by at most 1; categories differ by 0 or 1.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._errors import InputError
 from datassay.data import Table
+from datassay.results import Floats
 
-Floats = NDArray[np.float64]
 MISSING_NUMBER: Final = 1e9  # farther from any number than 1, and 0 from itself
 
 
@@ -46,23 +46,19 @@ class Gower:
 
 def fit_gower(table: Table, columns: Sequence[str]) -> Gower:
     """Learn ranges and categories from the original table."""
-    categorical, low, width, names = [], [], [], list[dict[str, int] | None]()
+    found: list[tuple[bool, float, float, dict[str, int] | None]] = []
     for name in columns:
         column = table.columns[name]
         if column.kind == "categorical":
             assert column.categories is not None
-            names.append({str(c): i for i, c in enumerate(column.categories.tolist())})
-            categorical.append(True)
-            low.append(0.0)
-            width.append(1.0)
+            found.append((True, 0.0, 1.0, {str(c): i for i, c in enumerate(column.categories.tolist())}))
             continue
         _checks.exact_as_float(f"column {name!r} of {table.name}", column.data)
         present = column.data[~column.missing].astype(np.float64)
         if len(present) and not np.isfinite(present).all():
             raise InputError(f"column {name!r} of {table.name} holds infinite numbers; mend those cells")
         spread = float(np.ptp(present)) if len(present) else 0.0
-        names.append(None)
-        categorical.append(spread == 0.0)  # a constant is there or is not
-        low.append(float(present.min()) if len(present) else 0.0)
-        width.append(spread or 1.0)
-    return Gower(tuple(columns), np.array(categorical), np.array(low), np.array(width), tuple(names))
+        # A constant is there or is not.
+        found.append((spread == 0.0, float(present.min()) if len(present) else 0.0, spread or 1.0, None))
+    categorical, low, width, names = zip(*found, strict=True)
+    return Gower(tuple(columns), np.array(categorical), np.array(low), np.array(width), names)

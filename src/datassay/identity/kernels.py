@@ -1,8 +1,7 @@
 """Counting kernels: equal rows found once, then every set of attributes walked over the distinct rows.
 
-A set of attributes splits the distinct rows into groups; adding one attribute splits each group further. A row that is
-alone in its group stays alone however many attributes are added, so that its share of all the sets still to come is
-known at once and it is left out of the walk.
+Adding an attribute to a set splits its groups further. A row that is alone stays alone: its share of all the sets still
+to come is known at once, and it is left out of the walk.
 """
 
 import math
@@ -51,13 +50,6 @@ def look_up(table, keys, out):
     """Take the entry of each key."""
     for i in range(len(keys)):
         out[i] = table[keys[i]]
-
-
-@kernel
-def add_up(cells, weights, sums):
-    """The sum of the weights in each cell, in the order of the rows."""
-    for i in range(len(cells)):
-        sums[cells[i]] += weights[i]
 
 
 @kernel
@@ -327,10 +319,10 @@ def reveal(codes, levels, weights, logs, orders, phi):
     place, keys = np.empty(_places(n), np.int32), np.empty(n, np.int64)
     into, members = np.empty(n, np.int32), np.empty(n, np.int32)
     rows, groups = np.empty(n, np.int32), np.empty(n, np.int32)
-    size, told, theirs = np.empty(n), np.empty(wanted), np.empty(n, np.bool_)
+    size, value, theirs = np.empty(n), np.empty(wanted), np.empty(n, np.bool_)
     total = weights.sum()
     for o in range(len(orders)):
-        told[:] = math.log2(total)
+        value[:] = math.log2(total)
         for r in range(n):
             rows[r] = r
             groups[r] = 0
@@ -361,8 +353,8 @@ def reveal(codes, levels, weights, logs, orders, phi):
             for i in range(n_rows):
                 g, r = into[i], rows[i]
                 if r < wanted:
-                    phi[r, j] += told[r] - size[g]
-                    told[r] = size[g]
+                    phi[r, j] += value[r] - size[g]
+                    value[r] = size[g]
                 if members[g] > 1:
                     rows[stay] = r
                     groups[stay] = members[g] - 2

@@ -1,13 +1,14 @@
 """Recorded queries as singling-out attempts: what a filter finds in a release, and whom it gives away.
 
-A filter such as ``age = 34 AND zip = '27601'`` is what an attacker did who knew these attributes: the records it
-matches are those singled out, and anybody in the original whom it describes may have been meant (Mathematics §8).
+The records that a filter matches are those singled out, and anybody in the original whom it describes may have been
+meant (Mathematics §8).
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,9 @@ from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay._version import __version__
 from datassay.data import Table, TableLike
-from datassay.identity.attack import Assumptions, Released, lay_out, read_tables
+from datassay.identity.attack import Linking, Released, lay_out, read_tables, with_defaults
 from datassay.identity.risk import reidentification_risk
-from datassay.results import Fact, Parameter, Result, as_facts
-
-Floats = NDArray[np.float64]
+from datassay.results import Fact, Floats, Parameter, Result, as_facts, as_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +39,10 @@ class QueryScores(Result):
         Who has that score (empty if nobody), and what it is made of.
     """
 
-    COLUMNS: ClassVar = {
-        "query": "ids",
-        "score": "values",
-        "matches": "matches",
-        "people": "people",
-        "person": "person",
-        "linkability": "linkability",
-        "gain": "gain",
-    }
+    ROWS: ClassVar = "queries"
+    COLUMNS: ClassVar = {"query": "ids", "score": "values"} | as_named(
+        "matches", "people", "person", "linkability", "gain"
+    )
 
     ids: NDArray[np.str_]
     values: Floats
@@ -63,9 +57,6 @@ class QueryScores(Result):
 
     def __repr__(self) -> str:
         return f"QueryScores({len(self)} queries, highest {self.values.max():.3f})"
-
-    def _who(self) -> str:
-        return "queries"
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers: how many ``queries``, the ``highest_score``, and ``score.QUERY`` of each."""
@@ -89,19 +80,13 @@ def score_queries(
     original: TableLike,
     released: TableLike | Released,
     queries: Sequence[str],
-    *,
-    columns: Sequence[str] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    synthetic: bool | None = None,
+    **linking: Unpack[Linking],
 ) -> QueryScores:
     """Scores of recorded filters as singling-out attempts on the people they describe.
 
     A filter's matches in the release take the place of the records that :func:`reidentification_risk` singles out by
     distance; the attributes that it mentions are what the attacker knew. Everyone in the original whom it describes
-    and who is in the release is a possible target, and the query's score is the highest of theirs.
+    and who is in the release is a possible target, and the query's score is the highest of theirs (Mathematics §8).
 
     Parameters
     ----------
@@ -112,10 +97,6 @@ def score_queries(
     -------
     QueryScores
         A row for each query: its score, how many records and people it matches, and who has that score.
-
-    References
-    ----------
-    Mathematics §8.
 
     Examples
     --------
@@ -130,36 +111,28 @@ def score_queries(
     if isinstance(queries, str) or not queries:
         raise UsageError("queries must be a list of at least one condition, such as [\"age = 34 AND zip = '27601'\"]")
     tables = read_tables(original, released)
-    setting = lay_out(tables, Assumptions(columns, weights, neighbours, epsilon1, epsilon2, None, synthetic))
+    assumed = with_defaults(linking)
+    setting = lay_out(tables, assumed)
     released_points = setting.space.points(tables.released)
     rows = []
     known_by = [mentioned(query, setting.columns) for query in queries]
-    with _Searchable(tables.original) as originals, _Searchable(tables.released) as releases:
+    with closing(_Searchable(tables.original)) as originals, closing(_Searchable(tables.released)) as releases:
         found = [(originals.matching(query), releases.matching(query)) for query in queries]
     for query, known, (described_by, matched) in zip(queries, known_by, found, strict=True):
         targets, hits = np.flatnonzero(described_by & setting.present), np.flatnonzero(matched)
-        described = int(described_by.sum())
         best = (0.0, "", 0.0, 0.0)
         if len(targets) and len(hits):
-            scores = np.empty((len(targets), 4))
-            risk_kernels.score_chosen(
-                np.ascontiguousarray(setting.people[:, targets]),
-                np.ascontiguousarray(released_points[:, hits]),
-                np.ones(len(hits)),
-                setting.space.categorical,
-                setting.zeta,
-                setting.mean[targets],
-                setting.deviation[targets],
-                np.isin(np.array(setting.columns), known),
-                setting.epsilon1,
-                setting.epsilon2,
-                scores,
-            )
+            scores, is_known = np.empty((len(targets), 4)), np.isin(np.array(setting.columns), known)
+            chosen = np.ascontiguousarray(released_points[:, hits])
+            given = replace(setting, released=chosen, counts=np.ones(len(hits))).arguments(targets)
+            risk_kernels.score_chosen(*given, is_known, *setting.epsilons, scores)
             top = int(scores[:, 2].argmax())
             best = (float(scores[top, 2]), str(setting.ids[targets[top]]), float(scores[top, 0]), float(scores[top, 1]))
-        rows.append((query, best[0], len(hits), described, *best[1:]))
+        rows.append((query, best[0], len(hits), int(described_by.sum()), *best[1:]))
     ids, values, matches, people, person, linkability, gain = map(np.array, zip(*rows, strict=True))
-    parameters: dict[str, Parameter] = {"neighbours": neighbours, "epsilon1": epsilon1, "epsilon2": epsilon2}
+    parameters: dict[str, Parameter] = {
+        "neighbours": assumed["neighbours"], "epsilon1": assumed["epsilon1"], "epsilon2": assumed["epsilon2"],
+    }  # fmt: skip
     return QueryScores(ids, values, matches, people, person, linkability, gain, parameters, setting.notes)
 
 
@@ -235,10 +208,8 @@ class _Searchable:
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def __enter__(self) -> "_Searchable":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
+        """Let go of the table."""
         self._connection.close()
 
     def matching(self, query: str) -> NDArray[np.bool_]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import MissingValues
 from datassay._errors import InputError, UsageError
-from datassay._work import Progress, chunks, in_order, thread_count
+from datassay._run import Schedule
+from datassay._work import chunks, in_order, thread_count
 from datassay.data import (
     Table,
     bytes_in_memory,
@@ -27,8 +28,8 @@ from datassay.data import (
 )
 from datassay.identity import engine
 from datassay.identity.counting import AS_IT_IS, MISSING_LEVEL, PERIODS, Cells, Coarsening, code, distinct
+from datassay.results import Floats
 
-Floats = NDArray[np.float64]
 MEMORY: Final = 4 * 2**30
 COUNT: Final = "(count)"
 
@@ -70,37 +71,19 @@ class Way:
     """How values are obtained: exactly, or from random orders."""
 
     exact: bool
-    permutations: int | None
-    tolerance: float | None
-    seconds: float | None
-    confidence: float
-    seed: int
-    n_jobs: int | None
-    memory: int
-    progress: Progress
+    orders: engine.RandomOrders
+    schedule: Schedule
 
     def means(self, cells: Cells) -> Floats:
         """Mean value of each attribute."""
-        return self.sets(cells).means(len(cells.columns)) if self.exact else self.sample(cells).mean
+        if self.exact:
+            return self.sets(cells).means(len(cells.columns))
+        return engine.sample(cells, self.orders, self.schedule).mean
 
     def sets(self, cells: Cells, people: Floats | None = None) -> engine.SetTable:
         """What every set of attributes tells of everyone, or of these people of each cell."""
         given = cells.weights if people is None else people
-        return engine.exact(cells, given, key=False, wanted=0, n_jobs=self.n_jobs, memory=self.memory, progress=None)[1]
-
-    def sample(self, cells: Cells) -> engine.Sampled:
-        """Estimates from random orders."""
-        return engine.sample(
-            cells,
-            permutations=self.permutations,
-            tolerance=self.tolerance,
-            seconds=self.seconds,
-            confidence=self.confidence,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            memory=self.memory,
-            progress=self.progress,
-        )
+        return engine.exact(cells, given, replace(self.schedule, progress=None))[1]
 
 
 def ask(
@@ -165,8 +148,7 @@ def _bring(
     """Read a file or a frame; of many files, a Dask frame or a file too large for memory, the rows that differ."""
     options: dict[str, Any] = {"text": "categorical", "id": read.id, "categorical": list(read.categorical)}
     weight = weights if isinstance(weights, str) else None
-    periods = set(PERIODS)
-    others = [how for how in coarsen.values() if isinstance(how, str) and how not in periods]
+    others = [how for how in coarsen.values() if isinstance(how, str) and how not in PERIODS]
     named = [*(columns or ()), *others, *read.carry, *read.categorical, *([] if weight is None else [weight])]
     if not isinstance(source, str | os.PathLike) and not is_dask(source):
         if columns is not None:  # the others stay at hand, but need not be fit to use
@@ -244,8 +226,7 @@ def count(question: Question) -> Counted:
 
     # Threads of this process: to send a column elsewhere takes longer than to code it.
     coded = list(in_order(task, chunks(len(question.columns), 1), thread_count(question.n_jobs), lambda _: None))
-    for more in noted:
-        notes += more
+    notes += [note for more in noted for note in more]
     n, weights, kept = len(table), question.weights, None
     absent = {name: attribute for name, attribute in zip(question.columns, coded, strict=True) if attribute.missing}
     if absent and question.missing == "exclude":
@@ -263,10 +244,8 @@ def count(question: Question) -> Counted:
         notes.append(f"missing values of {_checks.listed(absent)} are a value of their own, {MISSING_LEVEL}")
     keys = [name for name, attribute in zip(question.columns, coded, strict=True) if len(attribute.names) == n > 1]
     if keys:
-        each = (
-            "differs from row to row, and by itself" if len(keys) == 1 else "differ from row to row, and each by itself"
-        )
-        notes.append(f"{_checks.listed(keys)} {each} tells everyone apart")
+        differ, each = ("differs", "by") if len(keys) == 1 else ("differ", "each by")
+        notes.append(f"{_checks.listed(keys)} {differ} from row to row, and {each} itself tells everyone apart")
     if weights is not None and weights.min() < 1:
         notes.append("some weights are below 1: people are counted by weight, and unique means a weight of at most 1")
     cells, cell = distinct(question.columns, coded, n, weights)

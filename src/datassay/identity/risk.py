@@ -1,8 +1,6 @@
 """Re-identification: how likely people are found in what was released, and which attributes give them away.
 
-An attacker who knows some attributes R of a person singles out the released records nearest to them on R; an evaluator
-with the original data scores how linkable these are to the person (L) and how much they tell of the rest (I). The risk
-is the mean of L · max(I, ε₂) over scenarios R. Reference: Mathematics §8 (the thesis, chapter 1, corrected).
+Reference: Mathematics §8 (the thesis, chapter 1, corrected).
 """
 
 import math
@@ -13,58 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Calculation, Weighing
+from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay._run import Tasks, documented
+from datassay._run import documented
 from datassay.data import TableLike
 from datassay.identity.attack import (
-    Assumptions,
+    Attacking,
+    AttackRun,
+    Linking,
     Orders,
-    People,
     Released,
     Scored,
-    all_sets,
     lay_out,
     on_control,
     play,
     read_tables,
     schedule_of,
+    with_defaults,
 )
 from datassay.identity.engine import semivalues, set_weights
 from datassay.identity.results import Risk, RiskShapley
-
-Floats = NDArray[np.float64]
-
-
-def _size_weights(scenarios: str, d: int) -> Floats:
-    """The weight of scenarios with 1 … d attributes known: the same for each size, or as there are sets of it."""
-    sizes = np.ones(d) if scenarios == "uniform" else np.array([float(math.comb(d, r)) for r in range(1, d + 1)])
-    return np.asarray(sizes / sizes.sum())
-
+from datassay.results import Floats
 
 Scenarios = Weighing | Mapping[str, Sequence[str]]
 
 
-@documented()
+@documented(Linking, Attacking)
 def reidentification_risk(
     original: TableLike,
     released: TableLike | Released,
     *,
-    columns: Sequence[str] | None = None,
     scenarios: Scenarios = "uniform",
     scenario_weights: Mapping[str, float] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    people: People | None = None,
-    synthetic: bool | None = None,
     control: TableLike | None = None,
-    method: Calculation | None = None,
-    permutations: int = 50,
-    confidence: float = 0.95,
-    seed: int = 0,
-    **run: Unpack[Tasks],
+    **attack: Unpack[AttackRun],
 ) -> Risk:
     """Re-identification risk score (RRS) of each person: how likely an attacker finds them in a release.
 
@@ -77,32 +57,14 @@ def reidentification_risk(
     ----------
     original, released
         Tables, data frames or files with the same columns. A :class:`datassay.Release` knows whether it is synthetic.
-    columns
-        The attributes; all columns of the original that are not carried along, the label among them, if left out.
     scenarios
         What attackers know: ``"uniform"`` (1, 2, … attributes, each number as likely), ``"binomial"`` (each set of
         attributes as likely), or named sets such as ``{"neighbour": ["age", "sex"], "marketer": ["zip", "income"]}``.
     scenario_weights
         How much each named set counts; alike if left out.
-    weights
-        ζ: what knowing an attribute is worth, by name; 1 if not named.
-    neighbours
-        How many neighbours say what is near; 2% of the people, at least 5, if left out.
-    epsilon1, epsilon2
-        How fast the gain falls with fewer attributes to learn, and the least weight of a link.
-    people
-        Whose risk: ids, or how many drawn at random; everyone if left out.
-    synthetic
-        True if no released record is anybody's own, so that everyone is at risk. Otherwise who is not in the release,
-        by id, has risk 0.
     control
         People who are in neither table: what the attack scores on them is what it scores by chance. People removed
         from the release are a control as well.
-    method, permutations
-        ``"exact"``: all sets of attributes; ``"sampled"``: the beginnings of so many random orders for each person,
-        with intervals. Left out: whichever is less work.
-    confidence, seed
-        Of the intervals; of the orders, and of the people drawn.
 
     Returns
     -------
@@ -121,11 +83,11 @@ def reidentification_risk(
     >>> bool(0 < risk.mean() < 1)
     True
     """
-    orders = Orders.checked(method, permutations, confidence, seed)
-    assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
+    assumed = with_defaults(attack)
+    orders = Orders.of(assumed)
     tables = read_tables(original, released, control)
-    asked = {**vars(assumed), **vars(orders), "scenarios": scenarios, "scenario_weights": scenario_weights}
-    schedule = schedule_of(run, "reidentification_risk", tables, asked)
+    asked = {**assumed, **vars(orders), "scenarios": scenarios, "scenario_weights": scenario_weights}
+    schedule = schedule_of(assumed, "reidentification_risk", tables, asked)
     setting = lay_out(tables, assumed, schedule, orders.seed)
     outside = on_control(setting, tables, schedule)
     d = len(setting.columns)
@@ -134,26 +96,27 @@ def reidentification_risk(
         if scenario_weights is not None:
             raise UsageError("scenario_weights is for named scenarios")
         names = tuple(f"{r} attribute{'s' if r > 1 else ''} known" for r in range(1, d + 1))
-        share = _size_weights(scenarios, d)
-        exact = orders.are_all(d)
-        masks = all_sets(d) if exact else None
+        sets = np.array([1.0 if scenarios == "uniform" else float(math.comb(d, r)) for r in range(1, d + 1)])
+        share = sets / sets.sum()
+        masks = orders.masks(d)
     elif not isinstance(scenarios, Mapping):
         raise UsageError("scenarios must be 'uniform', 'binomial', or map names to lists of attributes")
     else:
         names, masks, share = _named_sets(scenarios, scenario_weights, setting.columns)
-        exact = True
-    by_size = isinstance(scenarios, str)
+    exact = masks is not None
 
     def reduce(scored: Scored) -> tuple[Floats, ...]:
-        scores = _by_scenario(scored, len(names), by_size)
+        scores = scored.scores
+        if scored.masks is not None and isinstance(scenarios, str):  # sets of one size are averaged
+            sizes = np.bitwise_count(scored.masks) - 1
+            average = (np.arange(len(names))[:, None] == sizes) / np.bincount(sizes)[:, None]
+            scores = np.asarray(np.einsum("rs,ndsx->ndrx", average, scores))
         draws = np.einsum("ndsx,s->ndx", scores, share)
         half = np.zeros(len(draws)) if exact else orders.half_widths(draws[..., 2])
         return draws.mean(axis=1), half, scores.mean(axis=1)
 
     means, half, each = play(setting, masks, orders, schedule, reduce)
-    by_chance = np.empty(0)
-    if outside is not None:
-        by_chance = play(outside, masks, orders, schedule, reduce)[0][:, 2]
+    by_chance = np.empty(0) if outside is None else play(outside, masks, orders, schedule, reduce)[0][:, 2]
     there = setting.present
     raw = means[:, 2]
     return Risk(
@@ -172,9 +135,9 @@ def reidentification_risk(
         upper=None if exact else np.where(there, np.minimum(raw + half, 1.0), 0.0),
         parameters={
             "scenarios": scenarios if isinstance(scenarios, str) else "named",
-            **setting.parameters(assumed, None if exact else orders),
+            **setting.parameters(None if exact else orders),
         },
-        seed=None if exact and not isinstance(people, int | np.integer) else orders.seed,
+        seed=None if exact and not isinstance(assumed["people"], int | np.integer) else orders.seed,
         notes=setting.notes,
     )
 
@@ -203,53 +166,23 @@ def _named_sets(
     return names, np.array(masks, np.int64), share / share.sum()
 
 
-def _by_scenario(scored: Scored, n_scenarios: int, by_size: bool) -> Floats:
-    """Scores: people × draws × (sizes or names) × 4; sets of one size are averaged."""
-    if scored.masks is None or not by_size:
-        return scored.scores
-    sizes = np.bitwise_count(scored.masks) - 1
-    average = (np.arange(n_scenarios)[:, None] == sizes) / np.bincount(sizes)[:, None]
-    return np.asarray(np.einsum("rs,ndsx->ndrx", average, scored.scores))
-
-
 @documented(reidentification_risk)
 def reidentification_shapley(
     original: TableLike,
     released: TableLike | Released,
-    *,
-    columns: Sequence[str] | None = None,
-    weights: Mapping[str, float] | None = None,
-    neighbours: int | None = None,
-    epsilon1: float = 100.0,
-    epsilon2: float = 0.5,
-    people: People | None = None,
-    synthetic: bool | None = None,
-    method: Calculation | None = None,
-    permutations: int = 50,
-    confidence: float = 0.95,
-    seed: int = 0,
-    **run: Unpack[Tasks],
+    **attack: Unpack[AttackRun],
 ) -> RiskShapley:
     """Re-identification Shapley value of each attribute (RSV): how much it gives each person away in a release.
 
     The score of :func:`reidentification_risk` for what an attacker knows is a game among the attributes; an
     attribute's value is what it adds, averaged over all orders of learning them. Values of a person add up to the
-    score of an attacker who knows everything; people who are not in the release have none. Knowing nothing scores 0.
-
-    Parameters
-    ----------
-    method, permutations
-        ``"exact"``: all sets of attributes; ``"sampled"``: so many random orders for each person, with intervals. Left
-        out: whichever is less work.
+    score of an attacker who knows everything; people who are not in the release have none. Knowing nothing scores 0
+    (Mathematics §8).
 
     Returns
     -------
     RiskShapley
         ``.values`` (people × attributes), ``.mean()``, ``.of(id)``, ``.plot()``.
-
-    References
-    ----------
-    Mathematics §8.
 
     Examples
     --------
@@ -259,13 +192,14 @@ def reidentification_shapley(
     >>> found.values.shape
     (50, 9)
     """
-    orders = Orders.checked(method, permutations, confidence, seed)
-    assumed = Assumptions(columns, weights, neighbours, epsilon1, epsilon2, people, synthetic)
+    assumed = with_defaults(attack)
+    orders = Orders.of(assumed)
     tables = read_tables(original, released)
-    schedule = schedule_of(run, "reidentification_shapley", tables, {**vars(assumed), **vars(orders)})
+    schedule = schedule_of(assumed, "reidentification_shapley", tables, {**assumed, **vars(orders)})
     setting = lay_out(tables, assumed, schedule, orders.seed)
     d = len(setting.columns)
-    exact = orders.are_all(d)
+    masks = orders.masks(d)
+    exact = masks is not None
 
     def reduce(scored: Scored) -> tuple[Floats, ...]:
         if scored.orders is None:
@@ -279,7 +213,6 @@ def reidentification_shapley(
         np.put_along_axis(each, scored.orders, steps, axis=2)
         return each.mean(axis=1), orders.half_widths(each)
 
-    masks = all_sets(d) if exact else None
     values, half = play(setting, masks, orders, schedule, reduce)
     half[~setting.present] = 0.0
     values[~setting.present] = 0.0
@@ -290,7 +223,7 @@ def reidentification_shapley(
         present=setting.present,
         lower=None if exact else values - half,
         upper=None if exact else values + half,
-        parameters=setting.parameters(assumed, None if exact else orders),
-        seed=None if exact and not isinstance(people, int | np.integer) else orders.seed,
+        parameters=setting.parameters(None if exact else orders),
+        seed=None if exact and not isinstance(assumed["people"], int | np.integer) else orders.seed,
         notes=setting.notes,
     )

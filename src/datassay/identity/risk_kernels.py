@@ -1,10 +1,8 @@
 """Singling-out attacks on one person after another: distances grow by one attribute at a time (Mathematics §8).
 
-A person is a point, the release a matrix (attributes × distinct records) with a count for each record. An attribute
-contributes |o − t| (numbers, scaled to 0…1; at most 1) or 0/1 (categories) to a distance.
-
-Scenarios are sets of attributes, as bit masks, in runs: from one to the next only the attributes that change are added
-or taken away, and each run starts anew, so that rounding does not add up.
+A person is a point, the release a matrix (attributes × distinct records) with a count for each record. Scenarios are
+sets of attributes, as bit masks, in runs: from one to the next only the attributes that change are added or taken away,
+and each run starts anew, so that rounding does not add up.
 """
 
 import math
@@ -19,7 +17,7 @@ BLOCK = 1024  # records that are looked at one block after another, so that thei
 
 @kernel
 def contributions(person, points, categorical, out):
-    """The contribution of each attribute to the distance of the person from each point: attributes × points."""
+    """What each attribute adds to the distance from each point: |o − t|, at most 1, or 0/1 (attributes × points)."""
     for a in range(len(person)):
         o = person[a]
         if categorical[a]:
@@ -162,10 +160,10 @@ def _score(found, near, total, unknown, everything, epsilon1, epsilon2, out):
         gain = gamma * min(1.0, max(0.0, 1.0 - found[2] / found[0] / unknown))
     guess = 0.0
     for t in range(near.shape[1]):
-        told = 0.0
+        learned = 0.0
         if unknown > 0.0:
-            told = gamma * min(1.0, max(0.0, 1.0 - (near[1, t] - near[2, t]) / unknown))
-        guess += near[0, t] * max(told, epsilon2)
+            learned = gamma * min(1.0, max(0.0, 1.0 - (near[1, t] - near[2, t]) / unknown))
+        guess += near[0, t] * max(learned, epsilon2)
     out[0] = linked
     out[1] = gain
     out[2] = linked * max(gain, epsilon2)

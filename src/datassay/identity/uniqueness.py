@@ -1,11 +1,10 @@
 """Which attributes identify people, and whom: uniqueness Shapley values.
 
-Revealing a set u of attributes of a person leaves N(u) people it could be, of n; val(u) = −log₂(N(u)/n) is the bits
-they tell. The Shapley value of an attribute is what it adds on average over all orders in which attributes may be
-revealed. Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
+Reference: Seiler, Mase & Owen, What makes you unique? (Mathematics §8).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Unpack, get_args
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from datassay import _checks
 from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
-from datassay._run import Threads, documented
+from datassay._run import Schedule, Threads, documented
 from datassay.data import DaskFrame, RowWeights, TableLike
 from datassay.identity import engine
 from datassay.identity.counting import Coarsening, in_words
@@ -142,18 +141,14 @@ def uniqueness_shapley(
     >>> coarser.of("age: 10")["age"] < coarser.of("age: 5")["age"]
     True
     """
-    n_jobs, progress = run.get("n_jobs"), run.get("progress")
     if method is not None:
         _checks.choice("method", method, get_args(Calculation))
-    memory = _checks.integer("memory", memory, at_least=1)
+    schedule = replace(Schedule.of(run), memory=_checks.integer("memory", memory, at_least=1))
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    if permutations is not None:
-        permutations = _checks.integer("permutations", permutations, at_least=1)
-    if tolerance is not None:
-        tolerance = _checks.number("tolerance", tolerance, above=0)
-    if seconds is not None:
-        seconds = _checks.number("seconds", seconds, above=0)
+    permutations = permutations if permutations is None else _checks.integer("permutations", permutations, at_least=1)
+    tolerance = tolerance if tolerance is None else _checks.number("tolerance", tolerance, above=0)
+    seconds = seconds if seconds is None else _checks.number("seconds", seconds, above=0)
     sampling = {"permutations": permutations, "tolerance": tolerance, "seconds": seconds}
     given = [name for name, value in sampling.items() if value is not None]
     if given and method == "exact":
@@ -163,14 +158,14 @@ def uniqueness_shapley(
     for parameter, listed in (("categorical", categorical), ("carry", carry)):
         _checks.not_one_string(parameter, listed)
     read = FileReading(id, tuple(categorical), tuple(carry))
-    question = ask(table, columns, coarsen, missing, weights, n_jobs, read, memory)
+    question = ask(table, columns, coarsen, missing, weights, schedule.n_jobs, read, schedule.memory)
     counted = count(question)
     cells = counted.cells
     varying = int((cells.levels > 1).sum())
     exact = method == "exact" or (method is None and not given and varying <= engine.MOST_EXACT)
     if not given and not exact:
         tolerance = DEFAULT_TOLERANCE
-    way = Way(exact, permutations, tolerance, seconds, confidence, seed, n_jobs, memory, progress)
+    way = Way(exact, engine.RandomOrders(permutations, tolerance, seconds, seed, confidence), schedule)
     if key:
         check_key(counted, exact)
     entropies, sizes = cells.entropies, cells.weights
@@ -182,15 +177,13 @@ def uniqueness_shapley(
     names, notes = cells.columns, counted.notes
     sampled: dict[str, Any] = {}
     if exact:
-        values, _ = engine.exact(
-            cells, cells.weights, key=key, wanted=len(cells.weights), n_jobs=n_jobs, memory=memory, progress=progress
-        )
+        values, _ = engine.exact(cells, sizes, schedule, wanted=len(sizes), key=key)
         if key:
             total = np.log2(cells.weights.sum())
             values = np.column_stack([values, total - values.sum(axis=1)])
             names, entropies, sizes = (*names, KEY), np.append(entropies, total), np.ones(len(sizes))
     else:
-        found = way.sample(cells)
+        found = engine.sample(cells, way.orders, schedule)
         values = found.values
         sampled = {
             "lower": np.maximum(values - found.half, 0.0),

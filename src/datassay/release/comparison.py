@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,9 @@ from datassay.release import strategies as ways
 from datassay.release.figures import draw_changes, draw_risks, draw_trade_off
 from datassay.release.strategies import Release
 from datassay.release.utility import Utility, fidelity, predictive_utility
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, as_named, axes_on
 from datassay.value import balance_weights, knn_shapley, waka
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Strategy = str | Callable[[Table], Release]
 
 
@@ -55,17 +51,14 @@ class Comparison(Result):
         The risk of each person under each strategy (strategies × people), and the people.
     worth
         The k-NN Shapley value of each person in each release (NaN where they are not in it), if asked for.
-    parameters, seed, notes, version
-        How they were compared.
 
     Its data frames have a row for each strategy: its name, the numbers above, and ``pareto_mcc`` and
     ``pareto_fidelity`` (see :meth:`pareto`).
     """
 
-    COLUMNS: ClassVar = {
-        "strategy": "ids", "risk": "values", "linkability": "linkability", "gain": "gain", "fidelity": "fidelity",
-        "mcc": "mcc", "f1": "f1", "loss": "loss",
-    }  # fmt: skip
+    ROWS: ClassVar = "strategies"
+    NUMBERS: ClassVar = {"risk": "values"} | as_named("linkability", "gain", "fidelity", "mcc", "f1", "loss")
+    COLUMNS: ClassVar = {"strategy": "ids"} | NUMBERS
 
     ids: NDArray[np.str_]
     values: Floats
@@ -86,9 +79,6 @@ class Comparison(Result):
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.ids.tolist())})"
 
-    def _who(self) -> str:
-        return "strategies"
-
     def of(self, strategy: str) -> dict[str, float]:
         """The numbers of one strategy."""
         found = np.flatnonzero(self.ids == strategy)
@@ -97,7 +87,7 @@ class Comparison(Result):
         return {name: float(column[found[0]]) for name, column in self._numbers().items()}
 
     def _numbers(self) -> dict[str, Floats]:
-        return {column: getattr(self, name) for column, name in self.COLUMNS.items() if column != "strategy"}
+        return {column: getattr(self, name) for column, name in self.NUMBERS.items()}
 
     def _columns(self) -> Columns:
         return super()._columns() | {f"pareto_{utility}": self.pareto(utility) for utility in ("mcc", "fidelity")}
@@ -152,9 +142,8 @@ class Comparison(Result):
         """
         columns = self._columns()
         del columns["strategy"]
-        found: dict[str, object] = {
-            "people": len(self.people), "strategies": len(self), "lowest_risk": self.values.min(),
-        }  # fmt: skip
+        found: dict[str, object] = {"people": len(self.people), "strategies": len(self)}
+        found["lowest_risk"] = self.values.min()
         for i, strategy in enumerate(self.ids.tolist()):
             found |= {f"{name}.{strategy}": column[i] for name, column in columns.items()}
         return as_facts(found)
@@ -174,22 +163,19 @@ class Comparison(Result):
         )
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, utility: str = "mcc", *, label: str | None = None) -> "Axes":
-        """Draw utility against safety (1 − mean risk), the Pareto front marked; returns the axes.
-
-        ``label`` names these strategies in the legend, so that several comparisons can share the axes.
-        """
+    def plot(self, ax: Axes | None = None, utility: str = "mcc", *, label: str | None = None) -> Axes:
+        """Draw utility against safety and the Pareto front; returns the axes. ``label`` is for the legend."""
         front = self.pareto(utility)
         useful, safe = self._numbers()[utility], 1 - self.values
         ax = draw_trade_off(axes_on(ax, 7, 5), useful, safe, front, self.ids.tolist(), label)
         ax.set_xlabel({"mcc": "Matthews' correlation", "f1": "F1", "fidelity": "fidelity"}[utility])
         return ax
 
-    def plot_risks(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_risks(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution of people's risk under each strategy as boxes; returns the axes."""
         return draw_risks(axes_on(ax, 7, 0.4 * len(self) + 1.2), self.risks, self.ids.tolist())
 
-    def plot_individuals(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_individuals(self, ax: Axes | None = None) -> Axes:
         """Draw how each strategy changes people's risk, by fifths of their value; returns the axes."""
         if self.worth is None:
             raise UsageError("values were not asked for: compare_releases(…, individuals=True)")
@@ -288,7 +274,7 @@ def compare_releases(
 
     Each strategy is applied to the table; the release is attacked (:func:`reidentification_risk`), compared with the
     original (fidelity), and used to train a k-NN that predicts people who are in neither (Matthews' correlation, F1,
-    loss).
+    loss; Mathematics §9).
 
     Parameters
     ----------
@@ -315,10 +301,6 @@ def compare_releases(
     Comparison
         Risk, fidelity and utility by strategy; ``.pareto()``, ``.plot()``.
 
-    References
-    ----------
-    Mathematics §9.
-
     Examples
     --------
     >>> import datassay as da
@@ -326,7 +308,11 @@ def compare_releases(
     >>> found.of("k=8")["risk"] < found.of("keep")["risk"]
     True
     """
-    given = as_table(table, text="categorical") if label is None else _labelled(table, label)
+    given = as_table(table, text="categorical")
+    if label is not None and label not in given.columns:
+        raise InputError(f"label: {missing_column(label, given.columns)}")
+    if label is not None:
+        given = replace(given, label=label, carried=tuple(name for name in given.carried if name != label))
     if given.label is None:
         raise UsageError("name the column to predict with label")
     seed = _checks.integer("seed", seed, at_least=0)
@@ -341,7 +327,10 @@ def compare_releases(
             raise InputError("test must be people who are not in the table: utility is measured on those never seen")
         looked_at = None if validation is None else as_table(validation, like=given, text="categorical")
     _checks.not_one_string("strategies", strategies, "")
-    named = dict(strategies) if isinstance(strategies, Mapping) else {_name(s): s for s in strategies}
+    if isinstance(strategies, Mapping):
+        named = dict(strategies)
+    else:
+        named = {s if isinstance(s, str) else getattr(s, "__name__", "strategy"): s for s in strategies}
     if len(named) < len(strategies):
         raise UsageError("two strategies have the same name; give them names of their own: {'name': strategy}")
     if not named:
@@ -387,17 +376,6 @@ def compare_releases(
         seed=seed,
         notes=tuple(notes),
     )
-
-
-def _labelled(table: TableLike, label: str) -> Table:
-    given = as_table(table, text="categorical")
-    if label not in given.columns:
-        raise InputError(f"label: {missing_column(label, given.columns)}")
-    return replace(given, label=label, carried=tuple(name for name in given.carried if name != label))
-
-
-def _name(strategy: Strategy) -> str:
-    return strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "strategy")
 
 
 def _worth(made: Release, validation: Table | None, people: NDArray[np.generic], k: int, balance: float) -> Floats:

@@ -1,22 +1,16 @@
 """Figures of releases side by side: what safety costs, whose risk is left, and who gains."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, ORANGE, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, ORANGE, Axes, Floats, legend_name
 
 
 def draw_trade_off(
-    ax: "Axes", useful: Floats, safe: Floats, front: NDArray[np.bool_], names: Sequence[str], label: str | None
-) -> "Axes":
+    ax: Axes, useful: Floats, safe: Floats, front: NDArray[np.bool_], names: Sequence[str], label: str | None
+) -> Axes:
     """Utility against safety, and a line through the strategies that no other beats."""
     order = np.flatnonzero(front)[np.argsort(useful[front])]
     name = "Pareto front" if label is None else legend_name(label)
@@ -31,7 +25,7 @@ def draw_trade_off(
     return ax
 
 
-def draw_risks(ax: "Axes", risks: Floats, names: Sequence[str]) -> "Axes":
+def draw_risks(ax: Axes, risks: Floats, names: Sequence[str]) -> Axes:
     """The distribution of people's risk under each strategy, as boxes; the first strategy on top."""
     ax.boxplot(risks[::-1].T, orientation="horizontal", tick_labels=names[::-1], showfliers=False)
     ax.set_xlabel("re-identification risk of each person")
@@ -39,7 +33,7 @@ def draw_risks(ax: "Axes", risks: Floats, names: Sequence[str]) -> "Axes":
     return ax
 
 
-def draw_changes(ax: "Axes", worth: Floats, changes: Floats, names: Sequence[str]) -> "Axes":
+def draw_changes(ax: Axes, worth: Floats, changes: Floats, names: Sequence[str]) -> Axes:
     """How each strategy changes people's risk, by fifths of their value."""
     fifth = np.searchsorted(np.nanquantile(worth, [0.2, 0.4, 0.6, 0.8]), worth)
     for change, name in zip(changes, names, strict=True):

@@ -1,7 +1,4 @@
-"""Ways to release a table in its own format: as it is, with people removed, k-anonymous, or synthetic (Mathematics §9).
-
-A release is a table with the columns of the original, so that programs for the one can use the other.
-"""
+"""Ways to release a table with the columns it has: as it is, fewer people, k-anonymous, synthetic (Mathematics §9)."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +14,7 @@ from datassay._errors import InputError, MissingDependencyError, UsageError
 from datassay._frozen import FrozenMapping
 from datassay._version import __version__
 from datassay.data import Column, Table, TableLike, as_table, missing_column, read_table
-from datassay.results import Columns, Fact, Framed, Parameter, Values, as_facts, save_columns
-
-Floats = NDArray[np.float64]
+from datassay.results import Columns, Fact, Floats, Framed, Parameter, Values, as_facts, save_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +79,6 @@ class Release(Framed):
         return save_columns(path, {"kind": "table", "name": self.table.name}, columns)
 
 
-def _taken(table: TableLike) -> Table:
-    return as_table(table, text="categorical")
-
-
 def keep(table: TableLike) -> Release:
     """The table as it is: what every other strategy is to be compared with.
 
@@ -102,7 +93,7 @@ def keep(table: TableLike) -> Release:
     >>> len(da.release.keep(da.census(100)))
     100
     """
-    return Release(_taken(table), "keep")
+    return Release(as_table(table, text="categorical"), "keep")
 
 
 def remove(table: TableLike, share: float, *, values: Values | None = None, seed: int = 0) -> Release:
@@ -125,7 +116,7 @@ def remove(table: TableLike, share: float, *, values: Values | None = None, seed
     >>> len(da.release.remove(people, 0.25)), len(da.release.remove(people, 0.25, values=da.knn_shapley(people)))
     (75, 75)
     """
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     share = _checks.number("share", share, at_least=0, below=1)
     count = round(share * len(given))
     if count >= len(given):
@@ -207,7 +198,7 @@ def mondrian(
     """
     from datassay.release import kernels
 
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     k = _checks.integer("k", k, at_least=1)
     if k > len(given):
         raise UsageError(f"k is {k}, and {given.name} has {len(given)} people: no group can be that large")
@@ -232,13 +223,11 @@ def mondrian(
     places = np.zeros((len(ranked), most + 1))
     for a, (_, _, where, _) in enumerate(ranked):
         places[a, : len(where)] = where
-    secret, n_secret, _, ordered = (
-        (np.zeros(len(given), np.int64), 1, np.zeros(1), False)
-        if sensitive is None
-        else _ranks(given.columns[sensitive])
-    )
+    secret, n_secret, ordered, absent = np.zeros(len(given), np.int64), 1, False, -1
+    if sensitive is not None:
+        secret, n_secret, _, ordered = _ranks(given.columns[sensitive])
+        absent = n_secret - 1 if given.columns[sensitive].missing.any() else -1
     share = np.bincount(secret, minlength=n_secret) / len(given)
-    absent = n_secret - 1 if sensitive is not None and given.columns[sensitive].missing.any() else -1
     different = int((share > 0).sum()) - (absent >= 0)
     if least > different:
         raise UsageError(f"l is {least}, and {sensitive!r} has {different} different values")
@@ -248,13 +237,13 @@ def mondrian(
         np.array([numbers for _, _, _, numbers in ranked]), k, bool(strict), secret, share, ordered, least, farthest,
         absent, group,
     )  # fmt: skip
-    columns_out = dict(given.columns)
+    made = dict(given.columns)
     for name, (codes, levels, _, numbers) in zip(chosen, ranked, strict=True):
-        columns_out[name] = _represented(given.columns[name], codes, levels, numbers, group, int(count))
+        made[name] = _represented(given.columns[name], codes, levels, numbers, group, int(count))
     parameters: dict[str, Parameter] = {"k": k, "strict": bool(strict), "sensitive": sensitive, "l": l, "t": t}
     if columns is not None:
         parameters["columns"] = ", ".join(chosen)
-    return Release(replace(given, columns=columns_out), "mondrian", parameters=parameters)
+    return Release(replace(given, columns=made), "mondrian", parameters=parameters)
 
 
 def _represented(
@@ -283,11 +272,9 @@ class Synthesizer(Protocol):
 
     def fit(self, frame: object) -> object:
         """Learn."""
-        ...
 
     def sample(self, n: int) -> object:
         """Make n rows."""
-        ...
 
 
 def synthesize(
@@ -321,7 +308,7 @@ def synthesize(
     >>> len(made), made.synthetic
     (50, True)
     """
-    given = _taken(table)
+    given = as_table(table, text="categorical")
     count = len(given) if n is None else _checks.integer("n", n, at_least=1)
     seed = _checks.integer("seed", seed, at_least=0)
     names = [name for name in given.columns if name not in given.carried]
@@ -330,8 +317,7 @@ def synthesize(
     if isinstance(method, str):
         _checks.choice("method", method, ("copula", "ctgan", "tvae"))
     if method == "copula":
-        columns = _copula(given, names, count, np.random.default_rng(seed))
-        label = "copula"
+        columns, label = _copula(given, names, count, np.random.default_rng(seed)), "copula"
     else:
         columns, label = _by_model(given, names, method, count, _checks.integer("epochs", epochs, at_least=1), seed)
     made = Table(columns, np.arange(count), given.label, (), f"synthetic {given.name}", (), given.scale, given.missing)
@@ -341,31 +327,29 @@ def synthesize(
     return Release(made, "synthesize", True, parameters, seed)
 
 
+Backwards = Callable[[Floats], NDArray[np.generic]]
+
+
 def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator) -> dict[str, Column]:
     """Normal scores of every attribute, their correlations, new normal scores, and back again.
 
-    A category takes up as much of 0 … 1 as its share, the most frequent first. Whether a number is missing is an
-    attribute of its own; correlations of the number are over people who have it.
+    Whether a number is missing is an attribute of its own; correlations of the number are over people who have it.
     """
     from scipy.special import ndtr, ndtri
 
-    scores: list[Floats] = []
-    backwards: list[Callable[[Floats], NDArray[np.generic]]] = []
+    spread: list[tuple[Floats, Backwards]] = []
     for name in names:
         column = table.columns[name]
         absent = column.missing
         if column.kind == "categorical":
             assert column.categories is not None
             codes = np.where(absent, len(column.categories), column.data.astype(np.int64))
-            uniform, back = _spread_codes(codes, len(column.categories) + 1, rng)
-        else:
-            uniform, back = _spread_numbers(column.data, absent, rng)
-        scores.append(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
-        backwards.append(back)
-        if column.kind == "numeric" and absent.any():
-            uniform, back = _spread_codes(absent.astype(np.int64), 2, rng)
-            scores.append(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
-            backwards.append(back)
+            spread.append(_spread_codes(codes, len(column.categories) + 1, rng))
+            continue
+        spread.append(_spread_numbers(column.data, absent, rng))
+        if absent.any():
+            spread.append(_spread_codes(absent.astype(np.int64), 2, rng))
+    scores = [ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) for uniform, _ in spread]
     size = len(scores)
     correlation = np.eye(size)
     if len(table) > 2 and size > 1:
@@ -377,25 +361,23 @@ def _copula(table: Table, names: Sequence[str], n: int, rng: np.random.Generator
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     length = np.sqrt((root**2).sum(axis=1, keepdims=True))
     root /= np.where(length > 0, length, 1.0)
-    fresh = iter(ndtr(root @ rng.standard_normal((size, n))))
-    ways_back = iter(backwards)
+    drawn = ndtr(root @ rng.standard_normal((size, n)))
+    fresh = (back(uniform) for uniform, (_, back) in zip(drawn, spread, strict=True))
     made: dict[str, Column] = {}
     for name in names:
         column = table.columns[name]
-        data = next(ways_back)(next(fresh))
+        data = next(fresh)
         if column.kind == "categorical":
             assert column.categories is not None
             data = np.where(data == len(column.categories), -1, data).astype(column.data.dtype)
         elif column.missing.any():
-            gone = next(ways_back)(next(fresh)).astype(bool)
+            gone = next(fresh).astype(bool)
             data = np.where(gone, np.nan, data.astype(np.float64))
         made[name] = replace(column, data=data)
     return made
 
 
-def _spread_codes(
-    codes: NDArray[np.int64], levels: int, rng: np.random.Generator
-) -> tuple[Floats, "Callable[[Floats], NDArray[np.generic]]"]:
+def _spread_codes(codes: NDArray[np.int64], levels: int, rng: np.random.Generator) -> tuple[Floats, Backwards]:
     """Codes spread over 0 … 1, each over as much as its share, and the way back."""
     sizes = np.bincount(codes, minlength=levels)
     order = np.argsort(-sizes, kind="stable")
@@ -409,7 +391,7 @@ def _spread_codes(
 
 def _spread_numbers(
     numbers: NDArray[np.generic], absent: NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[Floats, "Callable[[Floats], NDArray[np.generic]]"]:
+) -> tuple[Floats, Backwards]:
     """Numbers by rank over 0 … 1, equal ones in any order (NaN where missing), and the way back."""
     present = numbers[~absent]
     if len(present) == 0:

@@ -22,12 +22,6 @@ class Utility:
     loss: float
 
 
-def _tables(original: TableLike, released: Release | TableLike) -> tuple[Table, Table]:
-    here = as_table(original, text="categorical")
-    there = released.table if isinstance(released, Release) else as_table(released, text="categorical", like=here)
-    return here, there
-
-
 def fidelity(original: TableLike, released: Release | TableLike) -> float:
     """How like the original a release is: 1 if each attribute has the same distribution, 0 if it is as good as random.
 
@@ -47,7 +41,8 @@ def fidelity(original: TableLike, released: Release | TableLike) -> float:
     >>> da.release.fidelity(people, people)
     1.0
     """
-    here, there = _tables(original, released)
+    here = as_table(original, text="categorical")
+    there = released.table if isinstance(released, Release) else as_table(released, text="categorical", like=here)
     names = [name for name in here.columns if name not in here.carried]
     apart, at_random = [], []
     for name in names:

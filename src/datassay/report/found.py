@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.data import Table
 from datassay.identity import (
@@ -27,7 +28,7 @@ from datassay.identity import (
 )
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import MOST_ATTRIBUTES, Job, count, in_commas, named, percent
+from datassay.report.job import MOST_ATTRIBUTES, Job, in_commas, named, percent
 from datassay.results import BLUE, SILVER
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def found(job: Job) -> Section:
         *_coarsening(plan),
         *_risk(job, table, facts),
     ]
-    by = count(len(names), "attribute") + (f" of {len(names) + len(dropped)}" if dropped else "")
+    by = counted(len(names), "attribute") + (f" of {len(names) + len(dropped)}" if dropped else "")
     foremost = f"; {_most(tops, 'identifies', 'identify')} people most (⟦{means.values[order[0]]:.1f} bits⟧{each})."
     alike = ": all are alike."
     return Section(
@@ -185,7 +186,7 @@ def bits_seconds(rows: int, attributes: int) -> float:
 
 def _long(seconds: float) -> str:
     if seconds < 120:
-        return count(seconds, "second")
+        return counted(seconds, "second")
     return f"{seconds / 60:,.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
 
 
@@ -219,7 +220,7 @@ def _advised(plan: CoarseningPlan) -> str:
     losing = f", which leave out {named(list(dict.fromkeys(gone)))}," if gone else ""
     if plan.values[-1] > 0.5:
         return (
-            f"Release fewer attributes, or groups of people alike: even after {count(len(plan) - 1, 'step')} "
+            f"Release fewer attributes, or groups of people alike: even after {counted(len(plan) - 1, 'step')} "
             f"({steps} first) ⟦{after}⟧ would be unique."
         )
     return (
@@ -374,7 +375,7 @@ def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
         Paragraph(
             sentence(
                 f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
-                f"with a mean risk of ⟦{risk.mean():.3f}⟧ ({count(len(risk), 'person', 'people')} searched for; a "
+                f"with a mean risk of ⟦{risk.mean():.3f}⟧ ({counted(len(risk), 'person', 'people')} searched for; a "
                 f"record picked at random scores ⟦{risk.guesses.mean():.3f}⟧): {risk.verdict()}. The risk is a score "
                 "and no probability: how well those can be linked to the person who are nearest by what is known, "
                 "times how much they tell of the rest.",
@@ -417,6 +418,6 @@ def _given_away_figure(what: RiskShapley) -> Figure:
         as_svg(draw, 0.26 * len(names) + 0.8),
         "What knowing an attribute adds to the risk that a person is found, averaged over "
         f"{'all orders' if what.lower is None else 'random orders'} of learning them and over "
-        f"{count(len(what), 'person', 'people')}.",
+        f"{counted(len(what), 'person', 'people')}.",
         GIVEN_AWAY,
     )

@@ -242,15 +242,6 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.0095 else f"{share:.2%}"
 
 
-def count(number: float, one: str, many: str | None = None) -> str:
-    """A number of things.
-
-    >>> count(1, "record"), count(2500, "record")
-    ('1 record', '2,500 records')
-    """
-    return f"{number:,.0f} {one if number == 1 else many or one + 's'}"
-
-
 def named(ids: "NDArray[np.generic] | Sequence[object]", last: str = "and") -> str:
     """Some names in a row, the last after «and».
 

@@ -18,7 +18,7 @@ from datassay.data import Column, Table, TableLike, as_table, list_datasets, loa
 from datassay.data import truth as truth_of
 from datassay.report.content import Section
 from datassay.report.found import bits_seconds, found
-from datassay.report.job import LOOK, PAIR, Job, Stages, count
+from datassay.report.job import LOOK, PAIR, Job, Stages
 from datassay.report.leaks import leaks
 from datassay.report.private_values import private_values
 from datassay.report.releases import releases
@@ -261,8 +261,8 @@ def _answer(name: str, job: Job, given: bool) -> Section:
 def _parameters(job: Job, wanted: list[str]) -> dict[str, Parameter]:
     table = job.table
     label = "no label" if table.label is None else f"the label {table.label}"
-    features = count(len(table.features), "attribute")
-    what = f"{count(len(table), 'record')}, {features} and {label}."
+    features = _checks.counted(len(table.features), "attribute")
+    what = f"{_checks.counted(len(table), 'record')}, {features} and {label}."
     if job.sampled:
         what += f" Whatever looks at pairs of records looked at {len(job.sample):,} of them, drawn at random."
     how = f"Made with k = {job.k}, ε = {job.epsilon:g}, δ = {job.delta:.2g}, seed {job.seed}"

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import datassay as da
+from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count
-from datassay.results import BLUE, ORANGE, SILVER
+from datassay.report.job import Job
+from datassay.results import BLUE, ORANGE, SILVER, rank_correlation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,8 @@ def private_values(job: Job) -> Section:
         raise InputError("the table has no label: name the column to predict with --label")
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
-            f"{count(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a file "
-            "of public records with --validation"
+            f"{counted(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a "
+            "file of public records with --validation"
         )
     job.check_classes()
     if job.validation is None:
@@ -67,7 +68,7 @@ def private_values(job: Job) -> Section:
                 guarantee = values.guarantee
                 remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
                 remarks = list(dict.fromkeys(remarks))
-            agreed.append(_agreement(values.values, openly.values))
+            agreed.append(rank_correlation(values.values, openly.values))
             if truth is not None:
                 detected.append(da.detect_errors(values.values, truth).auroc)
         agree[epsilon] = (float(np.median(agreed)), min(agreed), max(agreed))
@@ -178,14 +179,7 @@ def _one_in(delta: float) -> str:
 def _label_alone(openly: "da.Values", labels: NDArray[np.str_]) -> float:
     """How far the mean value of a record's label agrees with its own value."""
     codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
-    return _agreement((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
-
-
-def _agreement(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Rank correlation; 0 where one of them says nothing."""
-    from scipy.stats import spearmanr
-
-    return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
+    return rank_correlation((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
 
 
 def _with_first(job: Job, private: "da.Table", openly: "da.Values") -> float | None:
@@ -194,7 +188,7 @@ def _with_first(job: Job, private: "da.Table", openly: "da.Values") -> float | N
         return None
     at = {one: row for row, one in enumerate(job.values.ids.tolist())}
     first = job.values.values[[at[one] for one in private.ids.tolist()]]
-    return _agreement(first, openly.values)
+    return rank_correlation(first, openly.values)
 
 
 def _advice(job: Job, here: float, enough: list[float], by_label: bool = False) -> str:

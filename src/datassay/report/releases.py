@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._checks import counted
 from datassay._errors import InputError, UsageError
 from datassay.identity import reidentification_risk
 from datassay.release import compare_releases, fidelity, make_release, pareto_front
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, named, percent
+from datassay.report.job import Job, named, percent
 from datassay.results import BLUE, ORANGE, RED
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class _Compared:
 def releases(job: Job) -> Section:
     """The section about what to publish."""
     if len(job.sample) < 20:
-        raise InputError(f"{count(len(job.sample), 'record')}: too few to compare releases, which takes 20")
+        raise InputError(f"{counted(len(job.sample), 'record')}: too few to compare releases, which takes 20")
     strategies = _fitting(job)
     compared = _with_label(job, strategies) if job.sample.label is not None else _without_label(job, strategies)
     at = compared.pick()
@@ -157,7 +158,7 @@ def _not_picked(compared: _Compared, what: str) -> tuple[Text, Text]:
     elif len(keeping):
         finding = f"What keeps its use is no more like the original than random values; as it is, {found}"
     else:
-        ways, cheapest = count(len(others), "way"), int(others[np.argmax(useful[others])])
+        ways, cheapest = counted(len(others), "way"), int(others[np.argmax(useful[others])])
         finding = f"None of {ways} to change the data keeps {KEPT:.0%} of its {what}; as it is, {found}"
         lost = percent(float(1 - useful[cheapest] / useful[0]))
         advice = f"Decide what counts more: {compared.names[cheapest]} costs least, ⟦{lost}⟧ of the {what}."

@@ -3,10 +3,11 @@
 import numpy as np
 
 import datassay as da
+from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import Job, count, percent
+from datassay.report.job import Job, percent
 
 METHOD = "price"
 SHARE = 0.8
@@ -62,7 +63,7 @@ def trade(job: Job) -> Section:
                 sentence(
                     "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
                     "cheapest records that add up to what they want; "
-                    f"⟦{count(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
+                    f"⟦{counted(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
                     METHOD,
                 )
             ),

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
 from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, sentence
 from datassay.report.figures import as_svg
-from datassay.report.job import FEWEST, Job, count, percent
+from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
 from datassay.results import Values
 from datassay.value import knn_shapley
@@ -48,7 +49,7 @@ def worth(job: Job) -> Section:
     if likely:
         blocks.append(
             job.listed(
-                f"Check the labels of these first, of {count(likely, 'likely mistake')}",
+                f"Check the labels of these first, of {counted(likely, 'likely mistake')}",
                 first,
                 {
                     "label": [str(one) for one in suspects.labels[first]],
@@ -83,7 +84,7 @@ def worth(job: Job) -> Section:
         finding=(
             "Neighbours do not clearly agree on labels more often than by chance, so that values say little of single "
             "records: " if by_chance else "",
-            Number(count(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
+            Number(counted(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
             f") {harm}", *mistaken,
         ),
         advice=(

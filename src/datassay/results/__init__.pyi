@@ -2,6 +2,7 @@ from .facts import MOST_CLASSES as MOST_CLASSES
 from .facts import Fact as Fact
 from .facts import Parameter as Parameter
 from .facts import as_facts as as_facts
+from .facts import rank_correlation as rank_correlation
 from .facts import row_of as row_of
 from .figures import BLUE as BLUE
 from .figures import GREEN as GREEN
@@ -12,6 +13,7 @@ from .figures import PALETTE as PALETTE
 from .figures import PURPLE as PURPLE
 from .figures import RED as RED
 from .figures import SILVER as SILVER
+from .figures import Axes as Axes
 from .figures import axes_on as axes_on
 from .figures import check_figure as check_figure
 from .figures import draw_distribution as draw_distribution
@@ -26,14 +28,15 @@ from .files import write_folder as write_folder
 from .files import write_together as write_together
 from .files import write_whole as write_whole
 from .frames import Columns as Columns
+from .frames import Floats as Floats
 from .frames import Frame as Frame
 from .frames import Framed as Framed
 from .frames import FrameKind as FrameKind
 from .frames import make_frame as make_frame
 from .result import PerRecord as PerRecord
 from .result import Result as Result
+from .result import as_named as as_named
 from .result import load_result as load_result
 from .values import Reading as Reading
 from .values import Values as Values
-from .values import high_is_suspicious as high_is_suspicious
 from .values import reading_of as reading_of

@@ -39,6 +39,13 @@ def _as_fact(value: object) -> Fact:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
+def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Spearman's rank correlation; 0 where all entries of one of them are alike."""
+    from scipy.stats import spearmanr
+
+    return 0.0 if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
+
+
 def row_of(id: object, ids: NDArray[np.generic]) -> int:
     """Where the record with this id is."""
     found = np.flatnonzero(ids == id)

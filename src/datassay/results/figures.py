@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from datassay._errors import UsageError
-from datassay.results.files import check_folder, write_whole
+from datassay.results.files import check_file, write_whole
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as MatplotlibAxes
+
+Axes = TypeAliasType("Axes", "MatplotlibAxes")
+"""Axes of matplotlib, which is imported when something is drawn."""
 
 BLUE: Final = "#4477aa"
 ORANGE: Final = "#ee7733"
@@ -27,15 +31,15 @@ PALETTE: Final = (
 """Colours for up to nine things drawn side by side."""
 
 
-def axes_on(ax: "Axes | None", width: float, height: float) -> "Axes":
+def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
     """The axes given, or those of a new figure, which notebooks and plt.show() display; without a frame."""
-    from matplotlib.axes import Axes
+    from matplotlib import axes
 
     if ax is None:
         from matplotlib import pyplot as plt
 
         ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
-    elif not isinstance(ax, Axes):
+    elif not isinstance(ax, axes.Axes):
         raise UsageError(
             f"ax must be matplotlib axes, got {type(ax).__name__}; to save a plot: plot().figure.savefig('plot.svg')"
         )
@@ -50,13 +54,10 @@ def legend_name(name: object) -> str:
 
 def check_figure(path: str | os.PathLike[str]) -> None:
     """Raise at once, before any work, if a figure could not be written to ``path``."""
-    target = Path(path)
-    if target.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise UsageError(f"cannot draw {str(path)!r}: the name must end in .svg, .png or .pdf")
-    check_folder(target)
+    check_file(path, "draw", ".svg", ".png", ".pdf")
 
 
-def save_figure(axes: "Axes", path: str | os.PathLike[str]) -> Path:
+def save_figure(axes: Axes, path: str | os.PathLike[str]) -> Path:
     """Write the figure that holds ``axes``, whole or not at all."""
     check_figure(path)
     figure = axes.get_figure(root=True)
@@ -66,7 +67,7 @@ def save_figure(axes: "Axes", path: str | os.PathLike[str]) -> Path:
 
 
 def draw_distribution(
-    ax: "Axes", values: NDArray[np.float64], labels: NDArray[np.generic] | None, bins: int, label: str | None = None
+    ax: Axes, values: NDArray[np.float64], labels: NDArray[np.generic] | None, bins: int, label: str | None = None
 ) -> None:
     """A histogram of values, stacked class by class unless it has a label of its own; a line at 0."""
     edges = np.histogram_bin_edges(values, bins=bins).tolist()

@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 
 def check_output(path: str | os.PathLike[str]) -> None:
     """Raise at once, before any work, if a result could not be written to ``path``."""
-    target = Path(path)
-    if target.suffix.lower() not in (".parquet", ".json", ".csv"):
-        raise UsageError(f"cannot write {str(path)!r}: the name must end in .parquet, .json or .csv")
-    check_folder(target)
+    check_file(path, "write", ".parquet", ".json", ".csv")
+
+
+def check_file(path: str | os.PathLike[str], do: str, *endings: str) -> None:
+    """Raise if a file of another ending is named, or the file could not be written."""
+    if Path(path).suffix.lower() not in endings:
+        named = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise UsageError(f"cannot {do} {str(path)!r}: the name must end in {named}")
+    check_folder(Path(path))
 
 
 def check_folder(target: Path) -> None:
@@ -79,17 +84,13 @@ def write_together(writers: Mapping[Path, Callable[[Path], None]]) -> list[Path]
 
 def write_folder(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
     """Let ``write`` fill a temporary folder beside ``path``, then move it there: whole, or not at all."""
-    import shutil
-
     target = Path(path)
     check_new_folder(target)
-    temporary = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
-    try:
-        write(temporary)
-        usual_mode(temporary, 0o777)
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    above, prefix = target.absolute().parent, f".{target.name}."
+    with tempfile.TemporaryDirectory(dir=above, prefix=prefix, ignore_cleanup_errors=True) as temporary:
+        write(Path(temporary))
+        usual_mode(Path(temporary), 0o777)
+        Path(temporary).replace(target)
     return target
 
 

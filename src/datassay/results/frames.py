@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Frame = TypeAliasType("Frame", "pd.DataFrame | pl.DataFrame | pa.Table")
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 Columns = dict[str, NDArray[np.generic]]
+Floats = NDArray[np.float64]
 
 
 class Framed:

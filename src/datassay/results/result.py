@@ -49,6 +49,9 @@ class Result(Framed):
     ASIDE: ClassVar[tuple[str, ...]] = ()
     """Fields that become columns in a way of their own: ``_columns`` adds them, and ``_fields`` reads them back."""
 
+    ROWS: ClassVar[str] = "records"
+    """What the rows of the table are."""
+
     # A kind declares those of these that it has, in an order of its own; none of them is a default for its fields.
     if TYPE_CHECKING:
         parameters = cast(Mapping[str, Parameter], {})
@@ -91,8 +94,7 @@ class Result(Framed):
         return f"{type(self).__name__}({len(self):,} {self._who()})"
 
     def _who(self) -> str:
-        """What the rows of the table are."""
-        return "records"
+        return self.ROWS
 
     @classmethod
     def _answer(cls) -> list[Field[Any]]:
@@ -171,6 +173,11 @@ class Result(Framed):
 
     def _in_words(self, lines: list[str]) -> str:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+def as_named(*names: str) -> dict[str, str]:
+    """Columns called like the fields that they hold."""
+    return {name: name for name in names}
 
 
 class PerRecord(Result):
@@ -310,8 +317,10 @@ def _from_plain(value: Any, hint: Any) -> Any:
             return None
         hint = Union[tuple(one for one in get_args(hint) if one is not type(None))]  # noqa: UP007
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias, as NDArray is from NumPy 2.5 on
+        return _from_plain(value, origin.__value__[inner])
     if origin in (Union, types.UnionType):
-        return _from_plain(value, inner[0]) if get_origin(inner[0]) is np.ndarray else value
+        return _from_plain(value, inner[0]) if get_origin(inner[0]) in (np.ndarray, NDArray) else value
     if origin is np.ndarray:
         kind = get_args(inner[1])[0]
         return np.asarray(value) if kind is np.generic else np.asarray(value).astype(kind)

@@ -26,7 +26,7 @@ class Values(PerRecord):
     method, parameters, seed, version
         How the values were obtained.
     notes
-        Whatever was done to the data on the way (an imputed column, an unseen category), one line each.
+        What was done to the data on the way (an imputed column, an unseen category), one line each.
     lower, upper
         An interval per record, where the method is an estimate; None where it is exact.
 
@@ -93,7 +93,7 @@ class Values(PerRecord):
             f"Values run from {self.values.min():.3g} to {self.values.max():.3g}, {self.values.mean():.3g} on average."
         )
         lines += self._negatives(reading) if reading.sign else []
-        lines += self._by_class(reading)
+        lines += self._by_class(reading.sign)
         if count > 0:
             for title, rows in ((reading.high, self.highest(count)), (reading.low, self.lowest(count))):
                 lines.append(f"{title}: " + ", ".join(f"{self.ids[i]!s} ({self.values[i]:.3g})" for i in rows))
@@ -111,14 +111,14 @@ class Values(PerRecord):
         ]
 
     def _negatives(self, reading: "Reading") -> list[str]:
-        n, negative = len(self), self.values < 0
+        negative = self.values < 0
         text = f"{negative.sum():,} of them ({negative.mean():.1%}) have a negative value: {reading.negative}."
         if self.upper is not None:
             sure = self.upper < 0
-            text += f" Given the tolerance, that is sure of {sure.sum():,} ({sure.sum() / n:.1%})."
+            text += f" Given the tolerance, that is sure of {sure.sum():,} ({sure.mean():.1%})."
         return [text]
 
-    def _by_class(self, reading: "Reading") -> list[str]:
+    def _by_class(self, signed: bool) -> list[str]:
         if self.labels is None:
             return []
         names, codes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
@@ -126,13 +126,13 @@ class Values(PerRecord):
         shares = np.bincount(codes, self.values < 0) / sizes
         lines = ["By class:"]
         for c in np.argsort(-sizes, kind="stable")[:10]:
-            signs = f", {shares[c]:.1%} negative" if reading.sign else ""
+            signs = f", {shares[c]:.1%} negative" if signed else ""
             lines.append(f"  {names[c]!s}: {sizes[c]:,} records, mean {means[c]:.3g}{signs}")
         if len(names) > 10:
             lines.append(f"  and {len(names) - 10:,} more classes")
         worst = int(shares.argmax())
         small = sizes[worst] < sizes.max() and self.parameters.get("weights") is None
-        if reading.sign and small and shares[worst] > 0.5 and self.lower is None:
+        if signed and small and shares[worst] > 0.5 and self.lower is None:
             lines.append(
                 f"Do not simply drop what is negative: {shares[worst]:.0%} of class {names[worst]!s} would go. "
                 "Weighing the classes of the validation set equally (balance) is fairer to small ones."
@@ -165,7 +165,7 @@ class Reading:
     negative: str = "to a random group of the others, such a record does more harm than good"
     high: str = "Most valuable"
     low: str = "Least valuable"
-    high_is_suspicious: bool = False
+    high_is_suspicious: bool = False  # faulty records are among the highest values rather than the lowest
 
 
 _READINGS: Mapping[str, Reading] = {
@@ -176,10 +176,7 @@ _READINGS: Mapping[str, Reading] = {
     "knn_loo": Reading(negative="the nearest neighbours do better if all records but such a one are kept"),
     "waka": Reading(negative="over all subsets of the others, such a record moves the loss up"),
     "self_waka": Reading(
-        sign=False,
-        high="Most exposed (their presence shows the most)",
-        low="Least exposed",
-        high_is_suspicious=True,
+        sign=False, high="Most exposed (their presence shows the most)", low="Least exposed", high_is_suspicious=True
     ),
     "waka_influence": Reading(sign=False, high="More exposed than before", low="Less exposed than before"),
     "self_shapley": Reading(
@@ -194,8 +191,3 @@ _READINGS: Mapping[str, Reading] = {
 def reading_of(method: str) -> Reading:
     """How the numbers of this method are to be read."""
     return _READINGS.get(method, Reading())
-
-
-def high_is_suspicious(values: Values) -> bool:
-    """Whether faulty records are to be looked for among the highest values rather than the lowest."""
-    return reading_of(values.method).high_is_suspicious

@@ -18,7 +18,6 @@ from datassay.identity.results.groups import Groups
 from datassay.identity.results.records import people_among
 from datassay.results import Parameter
 
-Floats = NDArray[np.float64]
 KEY: Final = "(key)"
 
 
@@ -79,20 +78,17 @@ class UniquenessQueries:
         Over everyone it is never positive, being minus a mean of conditional mutual informations: attributes that go
         together repeat each other. For ``records`` (a mask, or positions) whose combinations are unusual it can be.
         """
-        table, columns, counted = self.question.table, self.question.columns, self.counted
-        ids = table.ids if counted.kept is None else table.ids[counted.kept]
+        columns, counted, ids = self.question.columns, self.counted, self.question.table.ids
+        ids = ids if counted.kept is None else ids[counted.kept]
         people = people_among(records, ids, counted.cell, counted.weights, len(counted.cells.weights))
         if not self.way.exact and int((counted.cells.levels > 1).sum()) > engine.MOST_EXACT:
             raise UsageError(f"interactions are exact, and for at most {engine.MOST_EXACT} attributes that vary")
         found = self.way.sets(counted.cells, people).interactions(len(columns))
-        over_everyone = (
-            "bits that two attributes tell together beyond apart; over everyone never more than 0, for they can only "
-            "repeat each other"
-        )
-        notes = self.notes if records is not None else (*self.notes, over_everyone)
-        return AttributeTable(
-            found, np.array(columns), columns, "attribute", "pairs", notes=notes, parameters=self.parameters
-        )
+        notes, names = self.notes, np.array(columns)
+        if records is None:
+            never = "over everyone never more than 0, for they can only repeat each other"
+            notes = (*notes, f"bits that two attributes tell together beyond apart; {never}")
+        return AttributeTable(found, names, columns, "attribute", "pairs", notes=notes, parameters=self.parameters)
 
     def compare(
         self, coarsen: Mapping[str, object] | None = None, drop: Sequence[str] = (), key: bool = False

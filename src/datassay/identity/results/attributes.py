@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,8 @@ from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.identity.figures import draw_means, draw_pairs, draw_stacked_bars
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, as_named, axes_on
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Shape = Literal["groups", "changes", "pairs"]
 
 
@@ -37,13 +33,8 @@ class AttributeMeans(Result):
         Confidence intervals where values were sampled; None where they are exact.
     """
 
-    COLUMNS: ClassVar = {
-        "attribute": "ids",
-        "shapley": "values",
-        "entropy": "entropies",
-        "lower": "lower",
-        "upper": "upper",
-    }
+    ROWS: ClassVar = "attributes"
+    COLUMNS: ClassVar = {"attribute": "ids", "shapley": "values", "entropy": "entropies"} | as_named("lower", "upper")
 
     values: Floats
     ids: NDArray[np.str_]
@@ -58,9 +49,6 @@ class AttributeMeans(Result):
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.ids, self.values, strict=True))
         return f"AttributeMeans({head_count(self.people)} people, bits: {listed})"
-
-    def _who(self) -> str:
-        return "attributes"
 
     @property
     def total(self) -> float:
@@ -85,9 +73,9 @@ class AttributeMeans(Result):
         width = max(len(str(name)) for name in self.ids)
         total = self.total
         for j in np.argsort(-self.values, kind="stable"):
-            interval = (
-                "" if self.lower is None or self.upper is None else f" ({self.lower[j]:.2f} to {self.upper[j]:.2f})"
-            )
+            interval = ""
+            if self.lower is not None and self.upper is not None:
+                interval = f" ({self.lower[j]:.2f} to {self.upper[j]:.2f})"
             share = f", {self.values[j] / total:.0%} of what all tell" if total > 0 else ""
             lines.append(
                 f"  {self.ids[j]!s:<{width}}  {self.values[j]:6.2f} bits{interval}{share}; alone it tells "
@@ -99,11 +87,8 @@ class AttributeMeans(Result):
         """The attributes in order of what they tell, in words."""
         return self._in_words(self.in_order())
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
-        """Draw each attribute's mean beside its entropy; returns the axes.
-
-        With a ``label`` for the legend the means are drawn alone, so that several results can share the axes.
-        """
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw each attribute's mean beside its entropy (with a ``label`` for the legend, alone); returns the axes."""
         ax = axes_on(ax, 7, min(12, 0.45 * len(self.ids) + 1.2))
         limits = None if self.lower is None or self.upper is None else (self.lower, self.upper)
         draw_means(ax, self.ids, self.values, limits, self.entropies, label)
@@ -120,7 +105,6 @@ def _row(what: str, name: str, ids: NDArray[np.str_]) -> int:
     return int(found[0])
 
 
-_FACT_NAMES: Final = {"unique": "share_unique"}
 _FORMATS: Final = {"people": head_count, "share": "{:.1%}".format, "unique": "{:.1%}".format}
 
 
@@ -142,6 +126,7 @@ class AttributeTable(Result):
         More columns, such as people, share (of all), unique (the share of them who are alone).
     """
 
+    ROWS: ClassVar = "rows"
     COLUMNS: ClassVar = {"bits_*": "values"}
     ASIDE: ClassVar = ("ids", "beside")
 
@@ -167,9 +152,6 @@ class AttributeTable(Result):
     def __repr__(self) -> str:
         return f"AttributeTable({len(self)} rows by {self.rows!r}: {named(self.columns)})"
 
-    def _who(self) -> str:
-        return "rows"
-
     def _columns(self) -> Columns:
         return {self.rows: self.ids, **self.beside, **super()._columns()}
 
@@ -194,8 +176,8 @@ class AttributeTable(Result):
         """
         found: dict[str, object] = {}
         for i, row in enumerate(self.ids.tolist()):
-            beside = {_FACT_NAMES.get(name, name): column[i] for name, column in self.beside.items()}
-            found |= {f"{name}.{self.rows}={row}": number for name, number in beside.items()}
+            for name, column in self.beside.items():
+                found[f"{'share_unique' if name == 'unique' else name}.{self.rows}={row}"] = column[i]
             found |= {f"bits.{name}.{self.rows}={row}": self.values[i, j] for j, name in enumerate(self.columns)}
         return as_facts(found)
 
@@ -206,8 +188,8 @@ class AttributeTable(Result):
         head = [f"{self.rows:<{first}}", *(f"{name:>10}" for name in (*self.columns, *self.beside))]
         lines = ["  ".join(head)]
         for i in chosen:
-            texts = dict(zip(self.columns, map("{:.2f}".format, self.values[i]), strict=True))
-            cells = [f"{text:>{max(10, len(name))}}" for name, text in texts.items()]
+            numbers = zip(self.columns, self.values[i], strict=True)
+            cells = [f"{bits:>{max(10, len(name))}.2f}" for name, bits in numbers]
             for name, column in self.beside.items():
                 cells.append(f"{_FORMATS.get(name, '{:.2f}'.format)(float(column[i])):>{max(10, len(name))}}")
             lines.append("  ".join([f"{self.ids[i]!s:<{first}}", *cells]))
@@ -220,7 +202,7 @@ class AttributeTable(Result):
             return np.arange(len(self))[:most]
         return np.sort(np.argsort(-self.beside["people"], kind="stable")[:most])
 
-    def plot(self, ax: "Axes | None" = None, most: int = 30, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int = 30, *, label: str | None = None) -> Axes:
         """Draw the rows as stacked bars, attribute on attribute; a table of interactions as a map. Returns the axes.
 
         With a ``label`` for the legend each row is one bar, so that several results can share the axes.
@@ -257,13 +239,8 @@ class AttributeSets(Result):
         For each set, how many different groups there are, the share of people who are unique, the smallest group.
     """
 
-    COLUMNS: ClassVar = {
-        "entropy": "values",
-        "groups": "groups",
-        "unique": "unique",
-        "smallest": "smallest",
-        "has_*": "inside",
-    }
+    ROWS: ClassVar = "sets"
+    COLUMNS: ClassVar = {"entropy": "values"} | as_named("groups", "unique", "smallest") | {"has_*": "inside"}
 
     columns: tuple[str, ...]
     inside: NDArray[np.bool_]
@@ -280,9 +257,6 @@ class AttributeSets(Result):
 
     def __len__(self) -> int:
         return len(self.values)
-
-    def _who(self) -> str:
-        return "sets"
 
     @property
     def ids(self) -> NDArray[np.str_]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,8 @@ from datassay._version import __version__
 from datassay.identity.counting import share_unique
 from datassay.identity.figures import draw_group_sizes
 from datassay.identity.results.words import counted, head_count, named
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 SMALL: Final = (5, 10, 20)
 
 
@@ -109,7 +105,7 @@ class Groups(Result):
             lines.append(f"  {head_count(self.sizes[i])}: {alike}")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the share of people in groups up to each size; returns the axes. ``label`` is for the legend."""
         ax = axes_on(ax, 6, 4)
         draw_group_sizes(ax, self.sizes, label)

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-
-Floats = NDArray[np.float64]
+from datassay.results import Floats
 
 
 def _in_our_order(given: object, ids: NDArray[np.generic], what: str) -> NDArray[np.generic]:
@@ -29,15 +28,11 @@ def people_among(
 ) -> Floats:
     """The number of people of each of so many cells who are among these records (all if None): a mask, or positions."""
     if records is None:
-        if weights is None:
-            return np.bincount(cell, minlength=cells).astype(np.float64)
-        return np.asarray(np.bincount(cell, weights, minlength=cells), np.float64)
+        return np.bincount(cell, weights, minlength=cells).astype(np.float64, copy=False)
     given = _in_our_order(records, ids, "records")
     if given.dtype == bool and given.shape != (len(ids),):
         raise InputError(f"records: the mask has shape {given.shape} for {len(ids)} records")
-    if given.shape == (0,):
-        raise InputError("records: nobody is chosen")
-    if given.dtype.kind not in "biu" or given.ndim != 1:
+    if given.shape != (0,) and (given.dtype.kind not in "biu" or given.ndim != 1):
         raise InputError("records must be a Boolean mask or positions of records")
     at = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
     if len(at) == 0:

@@ -3,19 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay._version import __version__
 from datassay.identity.figures import draw_risks, draw_shares
-from datassay.results import Columns, Fact, Parameter, PerRecord, Result, as_facts, axes_on, row_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, PerRecord, Result, as_facts, axes_on, row_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +35,7 @@ class Risk(PerRecord):
         The scenarios, what they count for, and (linkability, gain, score) in each, over people in the release.
     """
 
+    ROWS: ClassVar = "people"
     COLUMNS: ClassVar = {
         "id": "ids",
         "risk": "values",
@@ -72,9 +68,6 @@ class Risk(PerRecord):
 
     def __repr__(self) -> str:
         return f"Risk({len(self):,} people, mean {self.mean():.3f})"
-
-    def _who(self) -> str:
-        return "people"
 
     def mean(self) -> float:
         """The mean risk of everyone, those not in the release at 0."""
@@ -152,11 +145,8 @@ class Risk(PerRecord):
             lines.append(f"Most at risk: {listed}")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
-        """Draw the distribution of risk, with its mean, guessing, and the control; returns the axes.
-
-        With a ``label`` for the legend the distribution is drawn alone, so that several results can share the axes.
-        """
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the risks, their mean, guessing and the control (the risks alone with a ``label``); returns the axes."""
         ax = axes_on(ax, 7, 4)
         guess = float(self.guesses[self.present].mean()) if self.present.any() else 0.0
         draw_risks(ax, self.values, guess, float(self.control.mean()) if len(self.control) else None, label)
@@ -192,6 +182,7 @@ class RiskShapley(Result):
         Confidence limits where orders were sampled; None if values are exact.
     """
 
+    ROWS: ClassVar = "people"
     COLUMNS: ClassVar = {"id": "ids", "present": "present", "value_*": "values", "lower_*": "lower", "upper_*": "upper"}
 
     values: Floats
@@ -207,9 +198,6 @@ class RiskShapley(Result):
 
     def __repr__(self) -> str:
         return f"RiskShapley({len(self):,} people × {len(self.columns)} attributes)"
-
-    def _who(self) -> str:
-        return "people"
 
     def of(self, id: object) -> dict[str, float]:
         """The values of each attribute for the person with this id."""
@@ -242,7 +230,7 @@ class RiskShapley(Result):
             lines.append(f"  {name:<{width}}  {value:7.4f}{interval}")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the mean of each attribute; returns the axes. ``label`` is for the legend."""
         ax = axes_on(ax, 7, 0.35 * len(self.columns) + 1.2)
         draw_shares(ax, self.mean(), dict(zip(self.columns, self.mean_half(), strict=True)), label)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,7 @@ from datassay.identity.results.attributes import AttributeMeans, AttributeSets, 
 from datassay.identity.results.groups import Groups
 from datassay.identity.results.records import codes_of, people_among
 from datassay.identity.results.words import counted, head_count, named, one_in
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on, row_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on, row_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +43,6 @@ class Uniqueness(Result):
     lower, upper, mean_half
         Confidence limits of ``cells``, and the half-width of the interval of each attribute's mean, where values were
         sampled; None where they are exact.
-    method, parameters, seed, notes, version
-        How the values were obtained.
     """
 
     COLUMNS: ClassVar = {"id": "ids", "weight": "weights", "group": "cell"}
@@ -145,10 +138,9 @@ class Uniqueness(Result):
                 raise InputError(
                     "a result read from a file does not hold the table's other columns: give by() one entry a record"
                 )
-            name, coded = group, self.queries.by(group, coarsen)
+            name, (codes, names) = group, self.queries.by(group, coarsen)
         else:
-            name, coded = getattr(group, "name", None) or "group", codes_of(group, self.ids)
-        codes, names = coded
+            name, (codes, names) = getattr(group, "name", None) or "group", codes_of(group, self.ids)
         weights = np.ones(len(self)) if self.weights is None else self.weights
         people = np.bincount(codes, weights, minlength=len(names))
         sums = [np.bincount(codes, weights * bits[self.cell], minlength=len(names)) for bits in self.cells.T]
@@ -230,9 +222,8 @@ class Uniqueness(Result):
         totals = self.totals
         top = np.argsort(-totals, kind="stable")[:count]
         equal = int((totals > totals.max() - 1e-9).sum())
-        lines = ["Easiest to find (bits, and the attribute that tells most):"]
-        if equal > count:
-            lines = [f"Easiest to find are {equal:,} equally, such as (bits, and the attribute that tells most):"]
+        several = f" are {equal:,} equally, such as" if equal > count else ""
+        lines = [f"Easiest to find{several} (bits, and the attribute that tells most):"]
         for i in top:
             j = int(self.cells[self.cell[i]].argmax())
             lines.append(
@@ -241,7 +232,7 @@ class Uniqueness(Result):
             )
         return lines
 
-    def plot(self, ax: "Axes | None" = None, most: int = 1500, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, most: int = 1500, *, label: str | None = None) -> Axes:
         """Draw one stacked bar a person, ordered by total (of many, every so many-th person); returns the axes.
 
         With a ``label`` for the legend the totals are drawn as a line, so that several results can share the axes.

@@ -4,6 +4,7 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
+from datassay._errors import first_line
 from datassay._tensors import the_torch
 from datassay.neighbors.device.memory import is_of_memory
 
@@ -50,7 +51,6 @@ def compiled(device: "torch.device") -> bool:
     except Exception as error:  # no Triton, no C compiler, a card it does not know: all of them only cost time
         if isinstance(error, RuntimeError) and is_of_memory(error):  # that is no answer: the next block may fit
             raise
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        warnings.warn(f"Triton cannot be used ({told}); torch does the same, more slowly", stacklevel=2)
+        warnings.warn(f"Triton cannot be used ({first_line(error)}); torch does the same, more slowly", stacklevel=2)
         return False
     return True

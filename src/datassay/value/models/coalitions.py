@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._errors import InputError, UsageError
+from datassay._errors import InputError, UsageError, first_line
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
 from datassay.results import Parameter
@@ -291,11 +291,6 @@ class LogisticModels:
 
     def _reason(self) -> str:
         return "logistic regression needs records of two classes" if self.needs_both else "no minimum was found"
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, in one line."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from datassay._cluster import Cluster
-from datassay._crew import Crew, Promise, WorkerLostError
+from datassay._crew import Calls, Crew, Promise, WorkerLostError
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._processes import Processes
 from datassay._work import workers
@@ -174,39 +173,27 @@ def evaluate(
     else:
         runner = Processes(game.evaluator.run, by.count, what="the model or the scoring")
     deadline = None if seconds is None else time.time() + seconds
-    # What was asked, what of it is being done, and the answer or the promise of one.
-    waiting: deque[tuple[Task, Task, Answer | Promise]] = deque()
+    # What was asked, what of it is being done, and the answer if that was known.
+    waiting: deque[tuple[Task, Task, Answer | None]] = deque()
+    with Calls(runner) as calls:
 
-    def oldest() -> Answer | None:
-        asked, task, found = waiting[0]
-        if isinstance(found, Answer):
-            waiting.popleft()
-            return found
-        result: Answer | None = None
-        while True:
-            try:
-                result = found.result()
-                break
-            except BrokenExecutor:
-                runner.renew()
-                for at, (other, part, answer) in enumerate(waiting):
-                    if not isinstance(answer, Answer):
-                        waiting[at] = (other, part, runner.submit(part, deadline))
-                again = waiting[0][2]
-                assert not isinstance(again, Answer)
-                found = again
-        waiting.popleft()
-        if result is None or cache is None:
-            return result
-        cache.add(task, result)
-        return result if task is asked else replace(cache.merged(asked), fresh=result.fresh)
+        def oldest() -> Answer | None:
+            asked, task, found = waiting.popleft()
+            if found is not None:
+                return found
+            result: Answer | None = calls.oldest()
+            if result is None or cache is None:
+                return result
+            cache.add(task, result)
+            return result if task is asked else replace(cache.merged(asked), fresh=result.fresh)
 
-    try:
         for task in tasks:
             known, left = (None, task) if cache is None else cache.find(task, game)
-            if known is not None and known.failures and game.evaluator.on_failure == "raise":
+            if known is None:
+                calls.make(left, deadline)
+            elif known.failures and game.evaluator.on_failure == "raise":
                 raise InputError(f"the model cannot be fitted to a coalition: {known.message}")
-            waiting.append((task, left, known if known is not None else runner.submit(left, deadline)))
+            waiting.append((task, left, known))
             while len(waiting) >= (1 if isinstance(runner, _Here) else 2 * runner.count()):
                 answer = oldest()
                 if answer is None:
@@ -217,11 +204,6 @@ def evaluate(
             if answer is None:
                 return
             yield answer
-    except BaseException as problem:
-        runner.close(at_once=isinstance(problem, KeyboardInterrupt))
-        raise
-    else:
-        runner.close(at_once=False)
 
 
 class _Here:
@@ -233,12 +215,11 @@ class _Here:
         self._evaluator = evaluator
         self._controller = ThreadpoolController()
 
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        future: Future[Any] = Future()
+    def submit(self, task: Task, deadline: float | None) -> Promise:
         # Models of few records lose more time by handing work to BLAS's threads than they gain; workers have one, too.
         with self._controller.limit(limits=1, user_api="blas"):
-            future.set_result(self._evaluator.run(task, deadline))
-        return future
+            found = self._evaluator.run(task, deadline)
+        return lambda: found
 
     def count(self) -> int:
         return 1
@@ -255,8 +236,8 @@ class _Threads:
         self._evaluator, self._jobs = evaluator, jobs
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="datassay")
 
-    def submit(self, task: Task, deadline: float | None) -> "Future[Any]":
-        return self._pool.submit(self._evaluator.run, task, deadline)
+    def submit(self, task: Task, deadline: float | None) -> Promise:
+        return self._pool.submit(self._evaluator.run, task, deadline).result
 
     def count(self) -> int:
         return self._jobs
