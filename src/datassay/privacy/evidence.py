@@ -115,9 +115,10 @@ def in_turns(first: Outputs, second: Outputs, guesses: tuple[Outputs, ...] = ())
 
 def _features(outputs: Outputs) -> Outputs:
     """What the learned guess is linear in: the outputs, their squares and products."""
-    if outputs.shape[1] > 12:
+    d = outputs.shape[1]
+    if d > 12:
         return outputs
-    left, right = np.triu_indices(outputs.shape[1])
+    left, right = np.triu_indices(d)
     return np.hstack([outputs, outputs[:, left] * outputs[:, right]])
 
 
