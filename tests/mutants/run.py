@@ -40,7 +40,10 @@ SOURCE = ROOT / "src" / "datassay"
 KEPT = ROOT / ".mutants"  # what each test calls, and which mutants have been tried
 EQUAL = Path(__file__).with_name("equal.toml")
 ROOMS = ("value", "neighbors", "privacy", "attacks", "identity", "release", "market", "evaluate")
-ALSO = {"neighbors": ["tests/value/test_values_exact.py", "tests/data/test_records.py"]}  # tests beyond a room's own
+ALSO = {  # tests beyond a room's own
+    "neighbors": ["tests/value/test_values_exact.py", "tests/data/test_records.py"],
+    "privacy": ["tests/value/test_layered.py"],
+}
 # Modules and functions that draw, speak, or run on a card.
 NOT_FILES = re.compile(r"figures|triton|device|workers|__init__|fingerprint")
 NOT_FUNCTIONS = re.compile(r"__repr__|__str__|_repr_html_|summary|plot|describe|_note|warning|progress|check_")

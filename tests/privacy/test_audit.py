@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datassay as da
-from datassay.privacy import Cost, add_noise, calibrate, releases, sampling
+from datassay.privacy import Cost, add_noise, auditing, calibrate, releases, sampling
 from datassay.privacy.evidence import lower_rate, one_run_bound, upper_rate
 
 DELTA, SURE = 1e-5, 0.99999  # an honest mechanism is refuted once in 100,000 audits
@@ -148,6 +148,19 @@ def test_samples_that_are_not_secret_are_caught(leaks, monkeypatch):
     release(first, 1)
     found = da.audit(release, first, second, epsilon=2.0, delta=DELTA, costs=list(costs), trials=600, confidence=0.9999)
     assert found.refuted == leaks, found
+
+
+@pytest.mark.parametrize(("sampling", "parts"), [(1.0, 1), (0.5, 2)])
+def test_the_chance_of_error_is_shared_by_what_is_put_to_the_test(sampling, parts, monkeypatch):
+    """Bounds and samples may each be wrong with half of the chance that the audit as a whole may be wrong with."""
+    asked = []
+    play, bounds = auditing.GAMES["private_tknn_shapley"], auditing.evaluate
+    monkeypatch.setitem(
+        auditing.GAMES, "private_tknn_shapley", lambda claim: [asked.append(claim.error), play(claim)][1]
+    )
+    monkeypatch.setattr(auditing, "evaluate", lambda *given: [asked.append(given[-1]), bounds(*given)][1])
+    da.audit("private_tknn_shapley", 1.0, 1e-5, sampling=sampling, trials=100, confidence=0.9)
+    assert asked == pytest.approx([0.1 / parts] * 2)
 
 
 def test_rates_are_bounded_as_clopper_and_pearson_do():

@@ -168,6 +168,19 @@ class TestForeignFiles:
                 spend(Ledger(path, epsilon=1.0, delta=1e-5), "more")
             assert path.read_bytes() == whole[:size]
 
+    def test_a_truncated_ledger_is_refused_whatever_the_size_of_its_pages(self, path):
+        """A header has two bytes for the size of a page, and 65,536 is written as 1."""
+        spend(Ledger(path, epsilon=1.0, delta=1e-5))
+        database = sqlite3.connect(path, isolation_level=None)
+        database.executescript("PRAGMA journal_mode = DELETE; PRAGMA page_size = 65536; VACUUM")
+        database.close()
+        whole = path.read_bytes()
+        assert whole[16:18] == b"\0\1"
+        assert len(Ledger(path, epsilon=1.0, delta=1e-5).releases()) == 1
+        path.write_bytes(whole[:-1])
+        with pytest.raises(InputError, match="is not a datassay ledger, or is damaged"):
+            Ledger(path, epsilon=1.0, delta=1e-5)
+
     def test_another_version_is_refused(self, path):
         Ledger(path, epsilon=1.0, delta=1e-5)
         database = sqlite3.connect(path)

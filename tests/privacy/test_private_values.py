@@ -26,7 +26,7 @@ def silent(monkeypatch):
 def test_without_noise_private_values_are_the_values(silent):
     for seed in range(10):
         data = problem(seed)
-        for tau in (-0.9, -0.2, 0.5):
+        for tau in (-1.0, -0.9, -0.2, 0.5, 1.0):
             private = private_tknn_shapley(*data, tau=tau, delta=1e-3)
             np.testing.assert_allclose(private.values, da.tknn_shapley(*data, tau=tau).values, rtol=0, atol=1e-13)
 
@@ -461,6 +461,16 @@ def test_shared_records_are_noted():
     X_val, y_val = np.vstack([X_val, X[:2]]), np.append(y_val, y[:2])
     notes = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3).notes
     assert any(note.startswith("20.0% of the validation records occur in the training data too") for note in notes)
+
+
+def test_records_that_all_come_in_pairs_may_be_like_public_ones():
+    """Where people are alike anyway, a validation record that is like one of them is not taken to be that one."""
+    X, y, _, _ = problem()
+    public = X[:20], y[:20]
+    with pytest.raises(da.InputError, match="every validation record is also"):
+        private_tknn_shapley(X, y, *public, delta=1e-3)
+    notes = private_tknn_shapley(np.repeat(X, 2, axis=0), np.repeat(y, 2), *public, delta=1e-3).notes
+    assert any(note.startswith("100.0% of the validation records occur") for note in notes)
 
 
 def test_the_disjoint_histogram_keeps_its_quality_at_a_small_epsilon(shared_data):

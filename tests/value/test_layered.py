@@ -548,6 +548,10 @@ def test_the_published_noise_is_labelled_as_not_certified():
     harmonic = sum(1 / k for k in range(1, 100))
     assert paper_scale(design, model, 1.0) == pytest.approx(harmonic / 100)
     assert 1 / (2 * 0.05**2 * 100) * math.log(100) * math.log(2 * 100 / 0.05) == pytest.approx(76, abs=1)
+    p = 1 / (2 * 0.8**2 * 100) * math.log(100) * math.log(2 * 100 / 0.05)  # at alpha = 0.8 it is a probability
+    assert p < 1
+    larger = da.layered_design(100, 0.8, 0.05, 1.0)
+    assert paper_scale(larger, model, 1.0) == pytest.approx(harmonic / 100 / math.log((math.e - 1) / p + 1))
 
 
 def test_a_low_correlation_is_said_before_the_budget_is_spent(tmp_path):
