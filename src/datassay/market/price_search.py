@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import DEFAULT_MARKUPS
 from datassay._errors import InputError, UsageError
 from datassay._run import Threads, documented
 from datassay._version import __version__
@@ -183,7 +184,7 @@ def search_prices(
     """
     if markups is not None and gammas is not None:
         raise UsageError("name markups or gammas, not both: each says how large the privacy cost is")
-    sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
+    sizes = DEFAULT_MARKUPS if markups is None and gammas is None else gammas if markups is None else markups
     for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
         _checks.not_one_string(name, given, "numbers")
         if not _checks.is_list_of_numbers(given):

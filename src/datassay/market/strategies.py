@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from datassay import _choices
 from datassay._choices import Metric
 from datassay._errors import UsageError
 from datassay._run import Schedule
@@ -21,7 +22,13 @@ STRATEGY_OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to w
     "shapley-commit": ("share", "bootstrap"),
     "ucb": ("exploration", "learning_rate", "unseen"),
 }
-USUAL: Mapping[str, Any] = {"share": 0.6, "bootstrap": 10, "exploration": 0.1, "learning_rate": 0.1, "unseen": "origin"}
+USUAL: Mapping[str, Any] = {
+    "share": _choices.DEFAULT_SHARE,
+    "bootstrap": _choices.DEFAULT_BOOTSTRAP,
+    "exploration": _choices.DEFAULT_EXPLORATION,
+    "learning_rate": _choices.DEFAULT_LEARNING_RATE,
+    "unseen": "origin",
+}
 
 
 @dataclass(frozen=True, eq=False)

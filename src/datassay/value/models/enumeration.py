@@ -5,12 +5,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from datassay._choices import DEFAULT_COALITIONS
 from datassay._errors import UsageError
 from datassay._work import chunks
 from datassay.results import Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import ModelGame, Task
-from datassay.value.models.options import DEFAULT_COALITIONS, Stopping
+from datassay.value.models.options import Stopping
 from datassay.value.models.tally import Tally
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,6 @@ from datassay._run import Client, Fits
 from datassay._work import Progress
 from datassay.data import Ids, PathLike
 
-DEFAULT_COALITIONS = 10_000
 Scorer = Callable[[Any, Any, Any], float]
 Scoring = TypeAliasType("Scoring", str | Scorer | None)
 Groups = TypeAliasType("Groups", str | Ids)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Sampling
+from datassay._choices import DEFAULT_COALITIONS, Sampling
 from datassay._errors import UsageError
 from datassay._run import documented
 from datassay._work import chunks
@@ -23,7 +23,7 @@ from datassay.results import Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, ModelGame, Task, make_model_game
 from datassay.value.models.enumeration import enumerated, is_small
-from datassay.value.models.options import DEFAULT_COALITIONS, Intervals, Sampled, Stopping, Utility
+from datassay.value.models.options import Intervals, Sampled, Stopping, Utility
 from datassay.value.models.tally import Moments, Tally
 
 Floats = NDArray[np.float64]

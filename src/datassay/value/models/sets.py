@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import DEFAULT_COALITIONS
 from datassay._errors import UsageError
 from datassay._run import documented
 from datassay._work import chunks
@@ -17,7 +18,7 @@ from datassay.results import Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, Task, make_model_game
 from datassay.value.models.enumeration import enumerated, is_small
-from datassay.value.models.options import DEFAULT_COALITIONS, Sampled, Stopping, Utility
+from datassay.value.models.options import Sampled, Stopping, Utility
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile
 
