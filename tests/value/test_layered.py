@@ -664,7 +664,7 @@ def test_the_audit_catches_a_learner_at_fixed_c(monkeypatch):
 def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
     honest = layered.evaluate_design
 
-    def filtered(game, design, rules, newcomers=0):
+    def filtered(game, design, notes=(), newcomers=None):
         kept = []
         for members in design.members:
             task = coalitions.Task("sets", layered.mask_of(members, design.n)[None, :])
@@ -672,13 +672,13 @@ def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
             kept.append(utility > game.empty)
         keep = np.array(kept)
         if not keep.any():
-            return honest(game, design, rules, newcomers)
+            return honest(game, design, notes, newcomers)
         fewer = replace(
             design,
             members=tuple(m for m, k in zip(design.members, kept, strict=True) if k),
             repeats=design.repeats[keep],
         )
-        return honest(game, fewer, rules, newcomers)
+        return honest(game, fewer, notes, newcomers)
 
     monkeypatch.setattr(layered, "evaluate_design", filtered)
     with warnings.catch_warnings():

@@ -7,7 +7,7 @@ own neighbours.
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Final, get_args
+from typing import ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +206,9 @@ class NeighbourGraph:
     n_train: int
     radius: float | None = None
 
+    excludes_self: ClassVar[bool] = False
+    n_features: ClassVar[int] = 1  # as of a matrix: nothing is computed from them
+
     def __post_init__(self) -> None:
         n, ends = len(self.indices), self.indptr
         if len(ends) < 1 or ends[0] != 0 or ends[-1] != n or (np.diff(ends) < 0).any() or len(self.distances) != n:
@@ -309,6 +312,8 @@ def make_space(
     the distance matrix (validation × training), or a :class:`NeighbourGraph` or scipy sparse matrix, and ``X`` is
     None; for training points looking at each other the square matrix is given as ``X``.
     """
+    from datassay.neighbors import kernels
+
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
         return given_space(X, X_val)
@@ -319,7 +324,16 @@ def make_space(
     check_same_features(points.shape, None if X_val is None else queries.shape)
     if points.dtype != queries.dtype:
         points, queries = points.astype(np.float64), queries.astype(np.float64)
-    return _feature_space(points, queries, metric, excludes_self=X_val is None, zero_rows=zero_rows)
+    code = code_of(metric)
+    if code == kernels.COSINE:
+        points = unit_length("X", points, zero_rows)
+        queries = points if X_val is None else unit_length("X_val", queries)
+    else:
+        reach = float(np.abs(points).max()) + float(np.abs(queries).max())
+        check_reach(reach, points.dtype, points.shape[1], code)
+    tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
+    kernels.fill_tiles(points, tiles)
+    return FeatureSpace(tiles, queries, code, points.shape[0], X_val is None)
 
 
 def check_same_features(shape: tuple[int, ...], shape_val: tuple[int, ...] | None) -> None:
@@ -361,24 +375,6 @@ def code_of(metric: str) -> int:
     from datassay.neighbors import kernels
 
     return {"euclidean": kernels.EUCLIDEAN, "manhattan": kernels.MANHATTAN, "cosine": kernels.COSINE}[metric]
-
-
-def _feature_space(
-    points: Floats, queries: Floats, metric: str, *, excludes_self: bool, zero_rows: bool
-) -> FeatureSpace:
-    from datassay.neighbors import kernels
-
-    code = code_of(metric)
-    if code == kernels.COSINE:
-        same = points is queries
-        points = unit_length("X", points, zero_rows)
-        queries = points if same else unit_length("X_val", queries)
-    else:
-        reach = float(np.abs(points).max()) + float(np.abs(queries).max())
-        check_reach(reach, points.dtype, points.shape[1], code)
-    tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
-    kernels.fill_tiles(points, tiles)
-    return FeatureSpace(tiles, queries, code, points.shape[0], excludes_self)
 
 
 def check_reach(reach: float, dtype: np.dtype[np.generic], n_features: int, metric: int) -> None:

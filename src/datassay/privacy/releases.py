@@ -29,13 +29,13 @@ from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
     FullRanking,
+    Given,
     Neighbours,
     Ranked,
     Within,
     WithinThreshold,
     collect,
     make_space,
-    metric_of,
 )
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, total_epsilon
@@ -85,27 +85,18 @@ class _Setting:
         )
 
 
-def _set_up(
-    X: Points | Neighbours,
-    y: Labels | None,
-    X_val: Points | None,
-    y_val: Labels | None,
-    promise: Promise,
-    *,
-    needs_classes: bool = True,
-    **given: Any,
-) -> _Setting:
-    """The game that ``given`` describes (as ``make_game`` takes it), checked for what must be public."""
-    if (X.inputs.points_val if isinstance(X, Neighbours) else X_val) is None:
+def _set_up(given: Given, promise: Promise, *, needs_classes: bool = True, **how: Any) -> _Setting:
+    """The game of the data that were given (``how``: as ``make_game`` takes it), checked for what must be public."""
+    if not given.has_validation:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
-    if metric_of(X, given["metric"]) == "precomputed":
+    if given.metric_used == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
-    game = make_game(X, y, X_val, y_val, fitted_on="validation", in_memory=True, **given)
+    game = make_game(given, in_memory=True, **how)
     inputs = game.inputs
     notes = list(inputs.notes)
     shared = game.near.once("shared records", lambda: shared_records(inputs, features_alone=False))
     only_private = check_public(inputs, notes, shared)
-    n_classes = given.get("n_classes")
+    n_classes = how.get("n_classes")
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
@@ -200,7 +191,8 @@ def private_tknn_shapley(
     >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
     tau = _checks.number("tau", tau)
-    by = metric_of(X, metric)
+    given = Given(X, y, X_val, y_val, metric, ids, fitted_on="validation")
+    by = given.metric_used
     if by == "cosine" and not -1 <= tau <= 1:
         raise UsageError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
     if by in ("euclidean", "manhattan") and tau < 0:
@@ -208,7 +200,7 @@ def private_tknn_shapley(
     _checks.choice("release", release, tuple(COUNTS))
     _checks.boolean("geometry", geometry)
     promise = Promise(epsilon, delta, relation, sampling, ledger)
-    setting = _set_up(X, y, X_val, y_val, promise, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    setting = _set_up(given, promise, weights=weights, n_classes=n_classes, **run)
     if release == "paper" and (relation != "add-remove" or geometry):
         raise UsageError(
             'release="paper" counts all records at every validation point and is published for add-remove; use the '
@@ -389,7 +381,8 @@ def private_knn_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     promise = Promise(epsilon, delta, relation, sampling, ledger)
-    setting = _set_up(X, y, X_val, y_val, promise, needs_classes=False, metric=metric, weights=weights, ids=ids, **run)
+    given = Given(X, y, X_val, y_val, metric, ids, fitted_on="validation")
+    setting = _set_up(given, promise, needs_classes=False, weights=weights, **run)
     game, m = setting.game, setting.game.space.n_validation
     sampled = promise.sampling < 1
     # Without samples, noise on the mean (which moves by no more than each value) is the composition over validation

@@ -1,18 +1,15 @@
 """How much memory a device has, and what to say where it is not enough."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from datassay import _checks
 from datassay._errors import UnavailableError
-from datassay._tensors import the_torch
-
-if TYPE_CHECKING:
-    import torch
+from datassay._tensors import TorchDevice, the_torch
 
 SHARE: Final = 0.8  # of a card's free memory
 
 
-def allowed_bytes(device: "torch.device", memory: int | None) -> int:
+def allowed_bytes(device: TorchDevice, memory: int | None) -> int:
     """Bytes that may be used: what the caller said, or most of what is free on the card."""
     if memory is not None:
         return _checks.integer("memory", memory, at_least=1)
@@ -40,7 +37,7 @@ def memory_ran_out(error: RuntimeError) -> str:
     return str(error)
 
 
-def too_little(device: "torch.device", what: str, told: str) -> UnavailableError:
+def too_little(device: TorchDevice, what: str, told: str) -> UnavailableError:
     """The error that says for what the memory was too little."""
     return UnavailableError(
         f"the memory of {device} is too little for {what} ({told.strip().splitlines()[0][:200]}); free some of it, use "
