@@ -30,7 +30,7 @@ from datassay.neighbors import (
     as_floats,
     neighbours_of,
 )
-from datassay.results import Axes, Columns, Fact, Parameter, Result, Values, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, Values, as_facts, axes_on
 from datassay.value import Estimator, knn_shapley, model_name
 
 Ints = NDArray[np.int64]
@@ -63,11 +63,11 @@ class Curve(Result):
     COLUMNS: ClassVar = {"fraction": "fractions"}
 
     kind: Literal["removal", "addition"]
-    fractions: NDArray[np.float64]
-    scores: Mapping[str, NDArray[np.float64]]
-    random: Mapping[str, NDArray[np.float64]]
-    random_low: Mapping[str, NDArray[np.float64]]
-    random_high: Mapping[str, NDArray[np.float64]]
+    fractions: Floats
+    scores: Mapping[str, Floats]
+    random: Mapping[str, Floats]
+    random_low: Mapping[str, Floats]
+    random_high: Mapping[str, Floats]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
@@ -219,7 +219,7 @@ class _Asked:
     k: int
     model: Estimator | None
     first: str
-    fractions: Sequence[float] | NDArray[np.float64]
+    fractions: Sequence[float] | Floats
     n_random: int
     seed: int
 
@@ -280,7 +280,7 @@ def _curve(
     )
 
 
-def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
+def _aligned(values: Values | ArrayLike, inputs: Inputs) -> Floats:
     """The values in the order of the records: joined by id, or by position where the records have no ids."""
     n = len(inputs.ids)
     scores = np.asarray(values, np.float64)

@@ -1,11 +1,6 @@
 """Figures of removal and addition curves."""
 
-import numpy as np
-from numpy.typing import NDArray
-
-from datassay.results import BLUE, GREY, PALE, Axes, legend_name
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, PALE, Axes, Floats, legend_name
 
 
 def draw_curve(

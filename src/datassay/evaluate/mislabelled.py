@@ -14,10 +14,8 @@ from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay.data import Ids, Labels, Points
 from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, Neighbours, Ranked, neighbours_of
-from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
+from datassay.results import MOST_CLASSES, Fact, Floats, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,9 +48,9 @@ class _Reviews:
     def game(self) -> tuple[Floats, Ints, Floats, Ints]:
         return self.X, self.y, self.X_val, self.y_val
 
-    def accuracy(self, rows: Ints, on: str = "test", points: Floats | None = None) -> float:
-        X, y = (self.X_test, self.y_test) if on == "test" else (self.X_val, self.y_val)
-        return _accuracy((self.X if points is None else points)[rows], self.y[rows], X, y, self.k)
+    def accuracy(self, rows: Ints) -> float:
+        """On the test reviews, of these to learn from."""
+        return _accuracy(self.X[rows], self.y[rows], self.X_test, self.y_test, self.k)
 
     def play(self, strategy: Any, **how: Any) -> da.Disclosure:
         """A rehearsal of so many rounds, target or not, by accuracy; noise as published."""
@@ -182,7 +182,6 @@ def _strategies() -> Redone:
     cells: list[Cell] = []
     shown: dict[str, Floats] = {}
     reached: dict[tuple[str, float], float] = {}
-    best: dict[tuple[str, float], float] = {}
     tested: dict[tuple[str, float], float] = {}
     with Bar(sys.stderr.isatty(), len(SHARES) * (SHUFFLES + 3), "games") as report:
         for share in SHARES:
@@ -197,16 +196,15 @@ def _strategies() -> Redone:
                 curves = np.array([game.trajectory["utility"] for game in played])
                 there = curves >= data.target
                 reached[name, share] = float(np.median(np.where(there.any(axis=1), there.argmax(axis=1), np.inf)))
-                best[name, share] = float(curves.mean(axis=0).max())
                 published = 25.0 if (name, share) == ("noisy Shapley", 0.6) else None
-                rounds = reached[name, share]
+                mean, rounds = curves.mean(axis=0), reached[name, share]
                 tested[name, share] = float(np.mean([game.score(data.X_test, data.y_test) for game in played]))
-                cells.append(Cell(f"{share:.0%}, {name}", "best validation accuracy", best[name, share]))
+                cells.append(Cell(f"{share:.0%}, {name}", "best validation accuracy", float(mean.max())))
                 cells.append(Cell(f"{share:.0%}, {name}", "test accuracy in the end", tested[name, share]))
                 if np.isfinite(rounds):
                     cells.append(Cell(f"{share:.0%}, {name}", "rounds to target", rounds, published, judged=False))
                 if share == 0.6:
-                    shown[name] = curves.mean(axis=0)[1:]
+                    shown[name] = mean[1:]
     whole = data.accuracy(np.arange(len(data.y)))
     small = [share for share in SHARES if share <= 0.6]
     works = all(np.isfinite(reached["noisy Shapley", share]) for share in SHARES[:-1])

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay.results import Axes, Fact, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Values, as_facts, axes_on
 from datassay.value.figures import draw_convergence
-
-Floats = NDArray[np.float64]
 
 STOPS = {
     "exact": "every coalition was visited",

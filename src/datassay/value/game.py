@@ -27,7 +27,7 @@ from datassay.neighbors import (
     WithinThreshold,
     neighbours_of,
 )
-from datassay.results import Parameter, Values
+from datassay.results import Floats, Parameter, Values
 
 Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
@@ -44,7 +44,7 @@ def _formula(name: str, block: Any) -> Callable[..., None]:
     return formula
 
 
-def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
+def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> Floats:
     """Validation weights under which the majority class counts ``ratio`` times as much as the minority class.
 
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
@@ -76,7 +76,7 @@ class Game:
     """Training points as players; every validation point plays its own game, and values are weighted means."""
 
     near: Neighbours
-    weights: NDArray[np.float64]
+    weights: Floats
     n_classes: int
     run: Schedule
     told: dict[str, Parameter]
@@ -92,12 +92,12 @@ class Game:
         """The points, ready for distances."""
         return self.near.space
 
-    def total(self, view: View[Any], formula: str, *rest: object) -> NDArray[np.float64]:
+    def total(self, view: View[Any], formula: str, *rest: object) -> Floats:
         """Weighted sum over validation points of what a formula of ``kernels`` says of each training point."""
         codes, codes_val, weights = self.inputs.codes, self.inputs.codes_val, self.weights
         seen = attrgetter(SEEN.get(type(view), "order"))
 
-        def add(block: Any, total: NDArray[np.float64]) -> None:
+        def add(block: Any, total: Floats) -> None:
             own = block.rows
             _formula(formula, block)(seen(block), codes, codes_val[own], weights[own], *rest, total)
 
@@ -152,13 +152,13 @@ class Game:
         return self.space.n_train - self.space.excludes_self
 
     @property
-    def class_sizes(self) -> NDArray[np.float64]:
+    def class_sizes(self) -> Floats:
         """Players of each class in the game of a validation point *of that class*."""
         sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes))
-        players: NDArray[np.float64] = sizes.astype(np.float64) - float(self.space.excludes_self)
+        players: Floats = sizes.astype(np.float64) - float(self.space.excludes_self)
         return players
 
-    def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> NDArray[np.float64]:
+    def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> Floats:
         """Σ over validation points of weight · (match[class] where labels agree + always[class]), per record."""
         n = len(self.inputs.classes)
         match, always = np.broadcast_to(match, n), np.broadcast_to(always, n)
@@ -169,7 +169,7 @@ class Game:
             total -= self.weights * (match + always)[self.inputs.codes]
         return np.asarray(total)
 
-    def mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, total: Floats) -> Floats:
         """From a weighted sum over validation points to the weighted mean; of very many records, in its place."""
         if self.streamed:
             total /= self.weights.sum()
@@ -178,7 +178,7 @@ class Game:
 
     def result(
         self,
-        values: NDArray[np.float64],
+        values: Floats,
         method: str,
         parameters: dict[str, Parameter],
         notes: tuple[str, ...] = (),
@@ -203,7 +203,7 @@ class Game:
         )
 
 
-def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[str, ...]:
+def _drowned(values: Floats, error: float, method: str) -> tuple[str, ...]:
     """The note of values of which none is larger than what it may be off by; none otherwise."""
     largest = max(float(values.max()), -float(values.min()))
     if largest > error:
@@ -244,7 +244,7 @@ def make_game(
     return Game(near, _check_weights(weights, inputs.labels_val), n_classes, schedule, told, run.get("checkpoint"))
 
 
-def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:
+def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> Floats:
     n = len(labels_val)
     if weights is None:
         return np.ones(n)

@@ -17,7 +17,6 @@ from bisect import bisect_left
 from typing import Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import KnnUtility, Metric
@@ -25,7 +24,7 @@ from datassay._errors import UsageError
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
 from datassay.neighbors import EUCLIDEAN, FullRanking, Given, NearestRanking, NeighbourGraph, Neighbours
-from datassay.results import Parameter, Values
+from datassay.results import Floats, Parameter, Values
 from datassay.value.game import Game, Weights, make_game
 
 NEEDS_ALL = (
@@ -35,7 +34,7 @@ NEEDS_ALL = (
 )
 
 
-def harmonic(n: int) -> NDArray[np.float64]:
+def harmonic(n: int) -> Floats:
     """H_0 … H_n."""
     return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
 
@@ -145,7 +144,7 @@ def knn_shapley(
     return game.result(game.mean(total), "knn_shapley", told, approximate(limit, error), error)
 
 
-def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.float64]:
+def shapley_total(game: Game, k: int, limit: int | None = None) -> Floats:
     """Weighted sums over validation points of ``fraction`` Shapley values, from the ``limit`` nearest (or all)."""
     n = game.n_players
     limit = n if limit is None else limit
@@ -194,7 +193,7 @@ def knn_loo(
     return game.result(game.mean(total), "knn_loo", told)
 
 
-def banzhaf_chances(k: int, n: int) -> NDArray[np.float64]:
+def banzhaf_chances(k: int, n: int) -> Floats:
     """Chance that rank j is the k-th one chosen, C(j−2, k−1)/2^{j−1}, for j = 1 … n; cut where doubles become 0.
 
     Each player but the first is chosen by a fair coin; consecutive chances have the ratio (j−1)/(2(j−k)). They are

@@ -14,7 +14,7 @@ from datassay._run import Blocks, documented
 from datassay._version import __version__
 from datassay.data import Labels, Points
 from datassay.neighbors import COSINE, EUCLIDEAN, EveryDistance, Given, NearestRanking, NeighbourGraph, Neighbours
-from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import knn_shapley
@@ -41,7 +41,7 @@ class Tuning(Result):
 
     parameter: str
     candidates: NDArray[np.generic]
-    scores: NDArray[np.float64]
+    scores: Floats
     best: int | float
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def tune_tau(
     return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)
 
 
-def _quantiles(game: Game) -> NDArray[np.float64]:
+def _quantiles(game: Game) -> Floats:
     """Distances that hold 0.1% to 50% of the training points, as seen from a few validation points."""
     space = game.space
     assert not isinstance(space, NeighbourGraph)

@@ -22,12 +22,12 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Run, documented
 from datassay.data import Ids, Labels, Points
 from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, NeighbourGraph, Neighbours
-from datassay.results import Parameter, Values
+from datassay.results import Floats, Parameter, Values
 from datassay.value.game import Weights, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer, knn_shapley
 
 
-def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
+def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[Floats, float | None]:
     """Chance that rank j is displaced, for as many ranks as the tolerance asks for, and what values may be off by.
 
     With J ranks the error is at most P(Bin(J−1, ½) < k)/(2k), half that of the Banzhaf value; without a tolerance J is

@@ -6,20 +6,17 @@ from itertools import count
 from typing import Any, Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._run import documented
 from datassay.data import Labels, Points
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, FittedModels, Task, make_model_game
 from datassay.value.models.options import Bags, Sampled
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile, supported
-
-Floats = NDArray[np.float64]
 
 
 @documented(data_shapley)

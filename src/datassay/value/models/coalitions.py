@@ -25,12 +25,11 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError, first_line
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.models.fingerprint import fingerprint
 from datassay.value.models.options import Groups, OnFailure, Scorer, Scoring, Stopping, Utility
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CLIPPED = "clipped_log_loss"

@@ -3,17 +3,15 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay._choices import DEFAULT_COALITIONS
 from datassay._errors import UsageError
 from datassay._work import chunks
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import ModelGame, Task
 from datassay.value.models.tally import Tally
 
-Floats = NDArray[np.float64]
 LARGEST_ENUMERATION = 24
 
 

@@ -29,7 +29,7 @@ from datassay._run import documented
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay.data import Labels, Points, Table, prepare
-from datassay.results import Axes, Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, Result, as_facts, axes_on
 from datassay.value.estimate import Estimate
 from datassay.value.figures import draw_design
 from datassay.value.models.coalitions import (
@@ -46,7 +46,6 @@ from datassay.value.models.orders import data_shapley
 from datassay.value.models.sampling_error import SamplingError
 from datassay.value.models.tally import Tally, quantile
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_COALITIONS = 20_000_000
 

@@ -13,15 +13,13 @@ from datassay._errors import UsageError
 from datassay._run import documented
 from datassay._work import chunks
 from datassay.data import Labels, Points
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, Task, make_model_game
 from datassay.value.models.enumeration import enumerated, is_small
 from datassay.value.models.options import Sampled, Utility
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile
-
-Floats = NDArray[np.float64]
 
 
 @documented(data_shapley)

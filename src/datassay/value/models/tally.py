@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay._checkpoint import Checkpoint
 from datassay._crew import WorkerLostError
 from datassay._errors import InputError, LostError, UsageError
 from datassay._work import Bar
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Answer, ModelGame, Task
 from datassay.value.models.workers import UtilityCache, check_known, evaluate
 
-Floats = NDArray[np.float64]
 FEWEST_DRAWS = 30  # before an interval is trusted to end the run
 
 

@@ -25,7 +25,8 @@ from datassay._crew import Calls, Crew, Promise
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._processes import Processes
 from datassay._work import workers
-from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
+from datassay.results import Floats
+from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, ModelGame, Task
 
 
 def check_known(game: ModelGame) -> None:
