@@ -32,9 +32,8 @@ from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.promise import PlannedRelease, check_ledger
 from datassay.privacy.public import check_public
 from datassay.privacy.releases import private_tknn_shapley
-from datassay.privacy.statistics import Floats
 from datassay.privacy.values import PrivateValues
-from datassay.results import Fact, Parameter, Result, as_facts
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 if TYPE_CHECKING:
