@@ -362,9 +362,10 @@ def private_layered_shapley(
 ) -> PrivateValues:
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
-    The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
-    (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
-    records, with a :class:`LowUtilityWarning` if it is low; :func:`plan_private_layered` does so alone.
+    The guarantee is for an owner who sees no other value. The noise is what the drawn coalitions and the stability of
+    the learner make necessary, for every design (Mathematics §6). It is large: before the budget is spent, the rank
+    correlation to expect is predicted from public records, with a :class:`LowUtilityWarning` if it is low;
+    :func:`plan_private_layered` does so alone.
 
     Parameters
     ----------
