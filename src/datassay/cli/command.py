@@ -97,9 +97,14 @@ def default(function: str, name: str) -> Any:
 
 # What a function that has no parameter of an option's name must take for the option to mean something.
 _TAKEN_AS: Final = {
-    "balance": "weights", "classes": "n_classes", "convergence": "max_width", "group_by": "groups", "kappa": "model",
-    "lam": "model", "max_coalitions": "max_bags",
-}  # fmt: skip
+    "balance": "weights",
+    "classes": "n_classes",
+    "convergence": "max_width",
+    "group_by": "groups",
+    "kappa": "model",
+    "lam": "model",
+    "max_coalitions": "max_bags",
+}
 
 
 def parameter_of(function: str, option: str) -> str | None:

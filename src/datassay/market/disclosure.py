@@ -72,8 +72,7 @@ def disclosure_game(
         :class:`datassay.market.ConsumerView` to positions, or to a :class:`datassay.market.Move`; an empty list ends
         the game.
     epsilon
-        ε a feature and query, one number or one for each feature. A query as a whole costs their sum: it composes over
-        features.
+        ε a feature and query, one number or one for each feature; a query as a whole costs their sum.
     t_max
         Queries that each record can be asked: B_max = t_max · ε.
     target
@@ -102,8 +101,8 @@ def disclosure_game(
     diagnostics
         Whether to compute what only the owner can: true values, and how far off centres are.
     ledger
-        Records every query, and refuses those beyond its budget; kept for ``replace-features``. It needs public bounds
-        and a target.
+        Records every query, and refuses those beyond its budget; kept for ``replace-features``, with public bounds and
+        a target.
     seed
         None: noise from OpenDP, for real, at some 20 µs a number. A number makes it a *rehearsal*: the noise is
         repeatable, fast, and protects nobody; nothing of it may be given away.

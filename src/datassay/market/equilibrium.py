@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import IO, Any, ClassVar, Unpack, get_args
 
 import numpy as np
 
@@ -19,16 +19,12 @@ from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay._work import Bar, chunks, in_order, thread_count
 from datassay.data import Ids, Labels, PathLike, Points
-from datassay.market.cover import Floats
 from datassay.market.disclosure import disclosure_game
 from datassay.market.figures import draw_lines, draw_map
 from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, inputs_of, play
 from datassay.market.pricing import gini
 from datassay.privacy import fingerprint
-from datassay.results import Fact, Parameter, Result, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Floats, Parameter, Result, as_facts, axes_on
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 _SHOWN = {
@@ -176,8 +172,8 @@ class Equilibrium(Result):
         return self._in_words(lines)
 
     def plot(
-        self, what: str = "reached", epsilon: float | None = None, ax: "Axes | None" = None, *, label: str | None = None
-    ) -> "Axes":
+        self, what: str = "reached", epsilon: float | None = None, ax: Axes | None = None, *, label: str | None = None
+    ) -> Axes:
         """Draw a map of T_max against exploration, or for ``budget`` and ``queries`` a curve for every exploration.
 
         Returns the axes. With a ``label``, which stands before their names in the legend, curves are drawn of anything,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast, get_args
+from typing import Any, ClassVar, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,7 @@ from datassay._version import __version__
 from datassay.attacks import Attack, membership_attack
 from datassay.data import Labels, Points
 from datassay.market.game import Disclosure
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +79,7 @@ class Leakage(Result):
         made = {when: Attack._load(header.get(when, header), part) for when, part in parts.items()}  # both alike once
         return {**super()._fields(header, columns), **made}
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw both ROC curves; returns the axes. ``label`` stands before their names in the legend."""
         ax = axes_on(ax, 5, 5)
         start = "" if label is None else f"{label}, "

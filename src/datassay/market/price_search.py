@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +15,9 @@ from datassay._run import Threads, documented
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Ids
-from datassay.market.cover import Floats
 from datassay.market.figures import draw_lines
 from datassay.market.pricing import price, target_of, worth_of
-from datassay.results import Fact, Parameter, Result, Values, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Floats, Parameter, Result, Values, as_facts, axes_on
 
 _BOUGHT = ("cost", "greedy_cost", "bought", "inclusiveness", "gini", "proven")  # facts of a purchase
 
@@ -123,7 +119,7 @@ class PriceSearch(Result):
             )
         return "\n".join(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the share of owners paid against θ, a line for each markup; returns the axes.
 
         ``label`` stands before the names of the lines in the legend.

@@ -8,7 +8,7 @@ everywhere, as do all covers without surplus (Mathematics §9, erratum 11).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +17,10 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
 from datassay.data import Ids, ids_of
-from datassay.market.cover import Floats, cheapest_cover
+from datassay.market.cover import cheapest_cover
 from datassay.market.figures import draw_prices
 from datassay.privacy import PrivateValues
-from datassay.results import Columns, Fact, Parameter, PerRecord, Result, Values, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, PerRecord, Result, Values, as_facts, axes_on
 
 
 def gini(amounts: ArrayLike) -> float:
@@ -160,7 +157,7 @@ class Prices(PerRecord):
             ]
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw price against value, named ``label`` in the legend; returns the axes."""
         ax = axes_on(ax, 6, 4)
         draw_prices(ax, self.worth[self.for_sale], self.values[self.for_sale], label)

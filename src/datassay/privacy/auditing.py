@@ -8,7 +8,7 @@ is not proven.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,10 +22,7 @@ from datassay.privacy.accounting import Cost, Noise
 from datassay.privacy.evidence import Outputs, delta_of, evaluate, in_turns, most_true_positives
 from datassay.privacy.games import GAMES, Claim, Rounds
 from datassay.privacy.promise import Promise
-from datassay.results import GREY, PURPLE, Columns, Fact, Parameter, Result, as_facts, axes_on, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import GREY, PURPLE, Axes, Columns, Fact, Parameter, Result, as_facts, axes_on, legend_name
 
 Data = TypeVar("Data")
 MechanismName = Literal[
@@ -108,7 +105,7 @@ class Audit(Result):
             f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g}{noise} with confidence {self.confidence:.2%}"
         )
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw how well the best guesser did, and what the claim allows at most; returns the axes.
 
         With a ``label`` for the legend the guesser's rates are drawn alone, so that several audits can share the axes.

@@ -32,9 +32,8 @@ from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.promise import PlannedRelease, check_ledger
 from datassay.privacy.public import check_public
 from datassay.privacy.releases import private_tknn_shapley
-from datassay.privacy.statistics import Floats
 from datassay.privacy.values import PrivateValues
-from datassay.results import Fact, Parameter, Result, as_facts
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 if TYPE_CHECKING:
@@ -363,9 +362,10 @@ def private_layered_shapley(
 ) -> PrivateValues:
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
-    The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
-    (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
-    records, with a :class:`LowUtilityWarning` if it is low; :func:`plan_private_layered` does so alone.
+    The guarantee is for an owner who sees no other value. The noise is what the drawn coalitions and the stability of
+    the learner make necessary, for every design (Mathematics §6). It is large: before the budget is spent, the rank
+    correlation to expect is predicted from public records, with a :class:`LowUtilityWarning` if it is low;
+    :func:`plan_private_layered` does so alone.
 
     Parameters
     ----------

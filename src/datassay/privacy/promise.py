@@ -16,9 +16,9 @@ from datassay.data import Inputs
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience, Guarantee
 from datassay.privacy.ledger import Ledger, LedgerLine
-from datassay.privacy.statistics import Floats, NoisyCounts
+from datassay.privacy.statistics import NoisyCounts
 from datassay.privacy.values import PrivateValues
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 
 
 def fingerprint(*parts: object) -> str:

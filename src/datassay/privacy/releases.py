@@ -42,8 +42,9 @@ from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
 from datassay.privacy.promise import PlannedRelease, Promise
 from datassay.privacy.public import check_public, shared_records
-from datassay.privacy.statistics import COUNTED, COUNTS, Floats, NoisyCounts, worths
+from datassay.privacy.statistics import COUNTED, COUNTS, NoisyCounts, worths
 from datassay.privacy.values import PrivateValues
+from datassay.results import Floats
 from datassay.value import Game, Weights, knn_shapley, make_game, shapley_total, tknn_shapley
 
 Ints = NDArray[np.int64]

@@ -13,9 +13,8 @@ from datassay._errors import InputError
 from datassay._run import Schedule
 from datassay.data import Encoder, Labels, as_labels
 from datassay.neighbors import NeighbourGraph, Within, WithinThreshold, accumulate, make_space
-from datassay.results import Columns, Fact, Result, as_facts
+from datassay.results import Columns, Fact, Floats, Result, as_facts
 
-Floats = NDArray[np.float64]
 COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
     "paper": ("records", "neighbours", "matching"),

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -20,10 +20,7 @@ from datassay._work import Bar, Progress
 from datassay.privacy.accounting import Cost, check_delta, total_epsilon
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.statistics import NoisyCounts
-from datassay.results import Fact, Parameter, PerRecord, as_facts, axes_on, draw_distribution, write_folder
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Parameter, PerRecord, as_facts, axes_on, draw_distribution, write_folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +122,7 @@ class PrivateValues(PerRecord):
             lines.append("Tell each owner their own value and no other: owners who share theirs weaken the guarantee.")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, bins: int = 60, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, bins: int = 60, *, label: str | None = None) -> Axes:
         """Draw the distribution of values (for the operator), named ``label`` in the legend; returns the axes."""
         ax = axes_on(ax, 7, 4)
         draw_distribution(ax, self.values, None, bins, label)

@@ -271,10 +271,9 @@ def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
     useful, risk = compared.utility.mean(axis=0), compared.risk.mean(axis=0)
     front = pareto_front(1 - risk, useful)
-    numbers = {
-        "mean risk": risk, "highest risk": compared.highest.max(axis=0), "likeness": compared.alike.mean(axis=0),
-        **({} if compared.mcc is None else {"prediction (MCC)": compared.mcc.mean(axis=0)}),
-    }  # fmt: skip
+    numbers = {"mean risk": risk, "highest risk": compared.highest.max(axis=0), "likeness": compared.alike.mean(axis=0)}
+    if compared.mcc is not None:
+        numbers["prediction (MCC)"] = compared.mcc.mean(axis=0)
     rows = []
     for i, name in enumerate(compared.names):
         mark = "pick" if i == at else "yes" if front[i] else ""

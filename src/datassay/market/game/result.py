@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,23 @@ from datassay._run import Schedule
 from datassay._version import __version__
 from datassay.data import Encoder, Labels, Points, Table, as_labels
 from datassay.market.figures import draw_spending, draw_trajectory
-from datassay.market.moving import Floats, knn_utility
+from datassay.market.moving import knn_utility
 from datassay.market.pricing import gini
 from datassay.neighbors import as_floats
 from datassay.privacy import Guarantee, NoisyRecords
-from datassay.results import Columns, Fact, Frame, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import (
+    Axes,
+    Columns,
+    Fact,
+    Floats,
+    Frame,
+    FrameKind,
+    Parameter,
+    PerRecord,
+    as_facts,
+    axes_on,
+    make_frame,
+)
 
 Ints = NDArray[np.int64]
 UNCERTIFIED: Final = "not certified:"
@@ -225,7 +234,7 @@ class Disclosure(PerRecord):
         lines.append(f"Guarantee: {self.guarantee}.")
         return self._in_words(lines)
 
-    def plot(self, what: str = "utility", ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, what: str = "utility", ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the trajectory against the budget: ``utility``, ``gini``, ``spearman`` or ``error``; or ``spending``.
 
         ``spending`` is the Lorenz curve: the share of all spending that goes to the least-queried share of records.

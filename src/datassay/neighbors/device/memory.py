@@ -1,5 +1,7 @@
 """How much memory a device has, and what to say where it is not enough."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from datassay import _checks
@@ -16,11 +18,18 @@ def allowed_bytes(device: TorchDevice, memory: int | None) -> int:
     if device.type != "cuda":
         return 2**29
     cuda = the_torch().cuda
-    try:
+    with enough_for(device, "anything at all"):  # to be asked, a card needs some memory
         free: int = cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device)
-    except RuntimeError as error:  # to be asked, a card needs some memory
-        raise too_little(device, "anything at all", memory_ran_out(error)) from None
     return int(SHARE * free)
+
+
+@contextmanager
+def enough_for(device: TorchDevice, what: str) -> Iterator[None]:
+    """Where memory is used up, the error says for what it was too little."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise too_little(device, what, memory_ran_out(error)) from None
 
 
 def is_of_memory(error: RuntimeError) -> bool:

@@ -13,7 +13,7 @@ from datassay._errors import UnavailableError, UsageError
 from datassay._run import Schedule
 from datassay._tensors import Tensor, TorchDevice, in_memory, is_tensor, the_torch
 from datassay._work import Bar, add_up, chunks, gather
-from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
+from datassay.neighbors.device.memory import allowed_bytes, enough_for, memory_ran_out, too_little
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.device.sums import Total
 from datassay.neighbors.views import (
@@ -225,14 +225,10 @@ def accumulate_on_device(
     blocks, groups = DeviceBlocks(space, view, run.device_memory), _groups(space)
 
     def task(group: range) -> NDArray[np.float64]:
-        try:
+        with enough_for(space.device, f"one sum for each of {space.n_train:,} records"):
             total = Total(space.n_train, space.device)
             blocks.over(group, lambda block: add(block, total))
             return total.sums()
-        except RuntimeError as error:
-            raise too_little(
-                space.device, f"one sum for each of {space.n_train:,} records", memory_ran_out(error)
-            ) from None
 
     with Bar(run.progress, space.n_validation) as report:
         return add_up(task, groups, Workers("threads", 1), report, space.n_train, run.checkpoint)

@@ -185,48 +185,37 @@ def device_space(
     zero_rows: bool = False,
 ) -> DeviceSpace:
     """The space behind the arguments of a value function, on a device; ``memory`` None: what is free there."""
-    from datassay.neighbors.device.memory import memory_ran_out, too_little
+    from datassay.neighbors import kernels
+    from datassay.neighbors.device.memory import allowed_bytes, enough_for
 
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
         return _given(points, points_val, device)
     if points is None:
         raise UsageError(f"X must be given with metric={metric!r}")
-    try:
-        return _of_features(points, points_val, metric, device, memory, zero_rows)
-    except RuntimeError as error:
-        raise too_little(device, "the features", memory_ran_out(error)) from None
-
-
-def _of_features(
-    points: object, points_val: object | None, metric: str, device: TorchDevice, memory: int | None, zero_rows: bool
-) -> DeviceSpace:
-    """The space of features, checked, and on the device if they fit."""
-    from datassay.neighbors import kernels
-    from datassay.neighbors.device.memory import allowed_bytes
-
-    torch = the_torch()
-    seen = _floats("X", points)
-    queries = seen if points_val is None else _floats("X_val", points_val)
-    check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
-    dtype = _dtype(seen) if _dtype(seen) == _dtype(queries) else np.dtype(np.float64)
-    code, wanted, same = code_of(metric), getattr(torch, dtype.name), queries is seen
-    seen = seen.to(wanted)
-    queries = seen if same else queries.to(wanted)
-    if code == kernels.COSINE:
-        seen = _unit("X", seen, zero_rows)
-        queries = seen if same else _unit("X_val", queries, False)
-    else:
-        reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (seen, queries))
-        check_reach(reach, dtype, seen.shape[1], code)
-    n, d = seen.shape
-    kept = n if queries is seen else n + len(queries)
-    resident = 2 * kept * d * dtype.itemsize <= allowed_bytes(device, memory) or seen.device.type != "cpu"
-    space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
-    if not resident:
-        return space
-    there = turned(seen, device)
-    return replace(space, points=there, queries=there if queries is seen else turned(queries, device))
+    with enough_for(device, "the features"):
+        torch = the_torch()
+        seen = _floats("X", points)
+        queries = seen if points_val is None else _floats("X_val", points_val)
+        check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
+        dtype = _dtype(seen) if _dtype(seen) == _dtype(queries) else np.dtype(np.float64)
+        code, wanted, same = code_of(metric), getattr(torch, dtype.name), queries is seen
+        seen = seen.to(wanted)
+        queries = seen if same else queries.to(wanted)
+        if code == kernels.COSINE:
+            seen = _unit("X", seen, zero_rows)
+            queries = seen if same else _unit("X_val", queries, False)
+        else:
+            reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (seen, queries))
+            check_reach(reach, dtype, seen.shape[1], code)
+        n, d = seen.shape
+        kept = n if queries is seen else n + len(queries)
+        resident = 2 * kept * d * dtype.itemsize <= allowed_bytes(device, memory) or seen.device.type != "cpu"
+        space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
+        if not resident:
+            return space
+        there = turned(seen, device)
+        return replace(space, points=there, queries=there if queries is seen else turned(queries, device))
 
 
 def _dtype(tensor: Tensor) -> np.dtype[np.float32] | np.dtype[np.float64]:
