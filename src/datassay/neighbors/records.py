@@ -51,28 +51,11 @@ class RecordSpace:
 
     records: Records
     seen: FeatureSpace  # the validation points, before an empty room
-
+    n_train: int
+    n_validation: int
+    n_features: int
+    dtype: np.dtype[np.float32] | np.dtype[np.float64]
     excludes_self: bool = False
-
-    @property
-    def n_train(self) -> int:
-        """Number of training records."""
-        return len(self.records)
-
-    @property
-    def n_validation(self) -> int:
-        """Number of validation points."""
-        return self.seen.n_validation
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.seen.n_features
-
-    @property
-    def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
-        """float32 or float64."""
-        return self.seen.dtype
 
     def fill(self, start: int, out: Floats) -> None:
         """Refuse: not all training records are at hand."""
@@ -141,7 +124,7 @@ def record_space(inputs: Inputs, metric: str) -> RecordSpace:
         raise InputError(f"y_val has {len(inputs.codes_val)} labels for {seen.n_validation} rows")
     if len(records) > np.iinfo(np.uint32).max:
         raise InputError(f"there are {len(records):,} records; 2**32 is the most")
-    return RecordSpace(records, seen)
+    return RecordSpace(records, seen, len(records), seen.n_validation, seen.n_features, seen.dtype)
 
 
 def _filled(space: RecordSpace, tiles: Floats, points: slice, n: int, scratch: Scratch) -> Floats:
