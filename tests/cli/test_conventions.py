@@ -12,13 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import datassay as da
+from commands import wait_for_work
 from datassay import _choices
 from datassay.cli import build, main
 from datassay.cli.command import check_conditions
@@ -517,10 +517,11 @@ def test_nothing_in_the_data_steers_the_terminal(files):
 
 
 def interrupted(arguments, seconds):
+    """What a command says that is interrupted when it has worked for so many seconds of the processor's time."""
     process = subprocess.Popen(
         [sys.executable, "-m", "datassay", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(seconds)
+    wait_for_work(process, seconds)
     assert process.poll() is None, "it was done before it could be interrupted"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -549,7 +550,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(files, arguments):
     frame["id"] = [f"q{i:04d}" for i in frame["id"]]
     frame.to_csv("large.csv", index=False)
     before = sorted(file.name for file in files.iterdir())
-    code, out, err = interrupted(arguments, 6)
+    code, out, err = interrupted(arguments, 4)
     assert (code, out) == (130, "")
     assert one_line(err) == "datassay: interrupted\n"
     assert sorted(file.name for file in files.iterdir()) == before

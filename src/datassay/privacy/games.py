@@ -85,19 +85,24 @@ def _noisy_records(claim: Claim) -> Rounds:
 def _sample_faults(claim: Claim) -> list[str]:
     """Faults of the samples, which must have the right size and be fresh for each point and release.
 
-    With next to no noise the counts are the sizes of the samples.
+    <<<<<<< HEAD
+        Amplification by sampling is worth nothing otherwise. With little noise the counts are the sizes of the samples,
+        which differ by more than that; still less noise would take the accountant far longer.
+    =======
+        With next to no noise the counts are the sizes of the samples.
+    >>>>>>> trunk/main
     """
     from scipy.stats import binom, chi2
 
     chance, error = claim.sampling, claim.error
     if chance == 1:
         return []
-    n, points = math.ceil(max(200, 20 / chance)), 400
+    n, points = math.ceil(max(200, 20 / (chance * (1 - chance)))), 400
     records, labels = np.zeros((n, 1)), np.ones(n, np.int64)
     sizes, noise = [], 0.0
     for _ in range(2):
         released = private_tknn_shapley(
-            records, labels, np.full((points, 1), 0.5), np.ones(points, np.int64), 1.0, "euclidean", epsilon=200.0,
+            records, labels, np.full((points, 1), 0.5), np.ones(points, np.int64), 1.0, "euclidean", epsilon=30.0,
             delta=1e-5, sampling=chance, release=claim.release, n_classes=2, n_jobs=1,
         )  # fmt: skip
         sizes.append(_counts(released)[:, 0])

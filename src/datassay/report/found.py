@@ -116,7 +116,7 @@ def found(job: Job) -> Section:
 class _Bits:
     """What attributes tell: each of them on average, and all of them of every person."""
 
-    means: da.AttributeMeans
+    means: "da.AttributeMeans"
     total: float
     totals: NDArray[np.float64]
     alike: NDArray[np.float64]  # how many have the same attributes
@@ -185,7 +185,7 @@ def _command(job: Job, names: list[str], bins: dict[str, float]) -> str:
     return said + ("" if job.table.id is None else f" --id {shlex.quote(job.table.id)}")
 
 
-def _advised(plan: da.CoarseningPlan) -> str:
+def _advised(plan: "da.CoarseningPlan") -> str:
     target = float(str(plan.parameters["target"]))
     below, after = percent(float(plan.below[-1])), percent(float(plan.values[-1]))
     if len(plan) == 1 and plan.values[0] <= target:
@@ -297,7 +297,7 @@ def _attribute_table(bits: _Bits, without: dict[str, float]) -> Grid:
     )
 
 
-def _coarsening(plan: da.CoarseningPlan) -> Grid:
+def _coarsening(plan: "da.CoarseningPlan") -> Grid:
     steps = zip(plan.ids, plan.values, plan.below, strict=True)
     return Grid(
         f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
@@ -362,7 +362,7 @@ def _stands_out(what: dict[str, float]) -> str:
     return named(sorted(what, key=lambda name: -what[name])[:2])
 
 
-def _given_away_figure(what: da.RiskShapley) -> Figure:
+def _given_away_figure(what: "da.RiskShapley") -> Figure:
     means = what.mean()
     tops = _foremost(list(what.columns), what.values.mean(axis=0), what.mean_half())
     names = list(means)[:SHOWN][::-1]
