@@ -1337,7 +1337,7 @@ class TestEstimate:
         expected |= {"error", "lower", "upper"} if values.errors is not None else set()
         expected |= {"records"} if values.sizes is not None else {"label"}
         for frame in (
-            pd.read_csv(values.save(tmp_path / "v.csv"), float_precision="round_trip"),
+            pd.read_csv(values.save(tmp_path / "v.csv"), engine="pyarrow"),
             values.to_frame("pandas"),
         ):
             assert set(frame.columns) == expected
