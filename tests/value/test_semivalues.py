@@ -1336,7 +1336,10 @@ class TestEstimate:
         expected = {"id", "value"}
         expected |= {"error", "lower", "upper"} if values.errors is not None else set()
         expected |= {"records"} if values.sizes is not None else {"label"}
-        for frame in (pd.read_csv(values.save(tmp_path / "v.csv")), values.to_frame("pandas")):
+        for frame in (
+            pd.read_csv(values.save(tmp_path / "v.csv"), engine="pyarrow"),
+            values.to_frame("pandas"),
+        ):
             assert set(frame.columns) == expected
             for column, own in (("value", "values"), ("error", "errors"), ("lower", "lower"), ("records", "sizes")):
                 if column in expected:

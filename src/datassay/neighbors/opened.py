@@ -22,11 +22,10 @@ from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, p
 from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
 from datassay.data import Labels as Labels
 from datassay.data import Points as Points
-from datassay.neighbors.buffers import Scratch
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, check_labels
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, Scratch, check_labels
 from datassay.neighbors.views import (
     AnySpace,
     FullRanking,

@@ -23,10 +23,9 @@ from datassay._run import Blocks, Device, Schedule, documented
 from datassay._tensors import TorchDevice
 from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
-from datassay.neighbors.buffers import Scratch
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
-from datassay.neighbors.space import make_space
+from datassay.neighbors.space import Scratch, make_space
 from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, View, group_size, others
 
 T = TypeVar("T")

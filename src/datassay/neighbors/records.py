@@ -20,11 +20,12 @@ from datassay._errors import CheckpointError, InputError, UnavailableError, Usag
 from datassay._run import Schedule
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
-from datassay.neighbors.buffers import Scratch, bits_of
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
     Floats,
+    Scratch,
+    bits_of,
     check_not_too_large,
     check_not_too_small,
     just_at_most,

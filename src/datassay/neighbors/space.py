@@ -2,9 +2,11 @@
 
 A space knows the training points as seen from the validation points and fills blocks of distances; it does not
 know what they are for. With ``X_val=None`` the training points look at each other, each one excluded from its
-own neighbours.
+own neighbours. Blocks are filled into a worker's scratch.
 """
 
+import math
+import threading
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import ClassVar, Final, get_args
@@ -435,3 +437,39 @@ def given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph
     if excludes_self and matrix.shape[0] < 2:
         raise InputError(ONE_RECORD)
     return MatrixSpace(matrix, excludes_self)
+
+
+class Scratch(threading.local):
+    """Buffers, kept from block to block so that memory is touched once; every thread has its own."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.generic]] = {}
+
+    def __reduce__(self) -> tuple[type["Scratch"], tuple[()]]:
+        return Scratch, ()
+
+    def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
+        """A buffer of that name and shape, its content undefined."""
+        size = math.prod(shape)
+        array = self._arrays.get(name)
+        if array is None or array.size < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size, dtype)
+        return array[:size].reshape(shape)
+
+    def to_sort(self, n: int) -> tuple[NDArray[np.generic], ...]:
+        """What kernels need to rank n points."""
+        from datassay.neighbors import kernels
+
+        return (
+            self("short", (n,), np.uint32),
+            self("words", (n,), np.uint64),
+            self("spare", (n,), np.uint64),
+            self("counts", (3, 1 << kernels.DIGIT), np.uint32),
+        )
+
+
+def bits_of(distances: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
+    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
+    if distances.dtype == np.float32:
+        return distances.view(np.int32), 2**31 - 1
+    return distances.view(np.int64), 2**63 - 1

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay.neighbors.buffers import Scratch, bits_of
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.records import RecordSpace, room_for
-from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
+from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, Scratch, bits_of
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 

@@ -85,12 +85,8 @@ def _noisy_records(claim: Claim) -> Rounds:
 def _sample_faults(claim: Claim) -> list[str]:
     """Faults of the samples, which must have the right size and be fresh for each point and release.
 
-    <<<<<<< HEAD
-        Amplification by sampling is worth nothing otherwise. With little noise the counts are the sizes of the samples,
-        which differ by more than that; still less noise would take the accountant far longer.
-    =======
-        With next to no noise the counts are the sizes of the samples.
-    >>>>>>> trunk/main
+    With little noise the counts are the sizes of the samples, which differ by more than that; still less noise would
+    take the accountant far longer.
     """
     from scipy.stats import binom, chi2
 
