@@ -64,7 +64,7 @@ test: $(if $(OLDEST),,lint types) pytest
 
 # Without the tests that tests/slow.txt names: about a minute on two cores.
 check: lint types $(VENV)/.browser
-	$(BIN)/pytest -n 2 -m 'not slow'
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -78,7 +78,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 pytest: $(READY) $(VENV)/.browser $(VENV)/.torch
-	$(BIN)/pytest -n 2 $(if $(OLDEST),-W ignore::DeprecationWarning)
+	$(BIN)/pytest -n 2 --dist worksteal $(if $(OLDEST),-W ignore::DeprecationWarning)
 
 $(DOCS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

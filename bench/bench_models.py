@@ -31,9 +31,7 @@ def coalitions_for(model: Any, data: tuple[np.ndarray, ...], orders: np.ndarray,
 
     Orders are cut short where the score says so, and data_shapley counts coalitions, not orders.
     """
-    game = make_model_game(
-        model, *data, scoring=None, groups=None, empty=0.0, on_failure="empty", fast=fast, seed=0, ids=None
-    )
+    game = make_model_game(model, *data, {"empty": 0.0, "fast": fast})
     nobody, truncation = np.zeros(orders.shape[1], np.bool_), truncation_of(game.full)
     tasks = (Task("chain", nobody, order, truncation) for order in orders)
     ends = np.cumsum([len(answer.utilities) for answer in evaluate(game, tasks, n_jobs=JOBS)])

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import datassay as da
 from datassay.cli import app
+from datassay.data import simulate
 from datassay.report.methods import METHODS, Method
 from datassay.report.methods import PAGES as PAGES_OF_METHODS
 
@@ -89,6 +90,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of, made from simulated people."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(simulate.census, "__defaults__", (900, 0))  # what a page says runs on fewer people as well
     frame = da.census(700, seed=1).to_frame("pandas").drop(columns=["id", "label_error", "duplicate_of", "rare"])
     frame = frame.rename(columns={"occupation": "job"})[["age", "hours", "sex", "job", "region", "income"]]
     rng = np.random.default_rng(0)

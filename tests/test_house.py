@@ -33,8 +33,8 @@ APART = ("top", "oracle")
 
 MOST_EDGES = 78  # between rooms, the package's own door among them
 MOST_LONG_MODULES = 2  # of more than 600 lines
-MOST_WIDE_FUNCTIONS = 11  # of more than 8 parameters, those aside that people call and kernels; the target is 4
-MOST_LINES = 38_400  # of Python, stubs included; the target is 36,000
+MOST_WIDE_FUNCTIONS = 2  # of more than 8 parameters, those aside that people call and kernels
+MOST_LINES = 36_100  # of Python, stubs included; 36,000 without them
 
 
 class Edge(NamedTuple):

@@ -27,7 +27,8 @@ def told(tmp_path_factory):
     )
     (project / "mypy.ini").write_text(SETTINGS, encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", "readme.py", "names.py"],
+        [sys.executable, "-m", "mypy", f"--cache-dir={ROOT / '.mypy_cache' / 'user'}", "--follow-imports=silent",
+         "readme.py", "names.py"],
         cwd=project, env=os.environ | {"MYPYPATH": str(Path(da.__file__).parents[1])}, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode in (0, 1), run.stdout + run.stderr

@@ -18,6 +18,7 @@ from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
 import datassay as da
+from commands import run
 from datassay import _cluster, _packing, _processes
 from datassay._work import chunks, gather, in_order, thread_count, workers
 from datassay.cli import main
@@ -394,12 +395,12 @@ class TestCommandLine:
 
     def test_values_from_a_cluster_are_those_from_here(self, client, tmp_path):
         address = client.scheduler.address
-        plain = self.run("value", "iris", "--k", "auto", "-q", "-o", str(tmp_path / "plain.csv"))
+        plain = run("value", "iris", "--k", "auto", "-q", "-o", str(tmp_path / "plain.csv"))
         there = self.run(
             "value", "iris", "--k", "auto", "-q", "-o", str(tmp_path / "there.csv"), "--dask", address,
             "--checkpoint", str(tmp_path / "kept"),
         )  # fmt: skip
-        assert (plain.returncode, there.returncode) == (0, 0), there.stderr
+        assert (plain.exit_code, there.returncode) == (0, 0), there.stderr
         assert (tmp_path / "plain.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
         other = self.run("value", "iris", "--k", "3", "-q", "--checkpoint", str(tmp_path / "kept"))
         assert other.returncode == 2
@@ -453,9 +454,9 @@ class TestCommandLine:
         for at, arguments in enumerate(
             [("attack", "iris", "--games", "2"), ("risk", "people.csv", "people.csv", "--shapley", "--people", "9")]
         ):
-            plain = self.run(*arguments, "--json", "-q")
+            plain = run(*arguments, "--json", "-q")
             kept = ("--json", "-q", "--checkpoint", f"kept{at}", "--dask", client.scheduler.address)
-            first, again = self.run(*arguments, *kept), self.run(*arguments, *kept)
+            first, again = self.run(*arguments, *kept), run(*arguments, *kept)
             assert plain.stdout == first.stdout == again.stdout != ""
             assert len(list((tmp_path / f"kept{at}").iterdir())) >= 2
 

@@ -1,9 +1,9 @@
-"""What can be chosen by name, each list written once: for the functions that check it and the commands that offer it.
+"""What can be chosen by name, and what is taken where nothing is said: written once for functions, commands and help.
 
 It imports nothing of ours, so that help and completion need not load what computes.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 Distance = Literal["euclidean", "cosine", "manhattan"]
 Metric = Literal[Distance, "precomputed"]
@@ -57,3 +57,13 @@ Utility = Literal["votes", "accuracy"]
 Unseen = Literal["origin", "absent"]
 Trajectory = Literal["utility", "gini", "spearman", "error", "spending"]
 Measure = Literal["reached", "queries", "budget", "utility", "gini", "inclusiveness", "spearman"]
+
+# Defaults of parameters that are None if left out, as they depend on others.
+DEFAULT_COALITIONS: Final = 10_000
+DEFAULT_MARKUPS: Final = (0.0, 0.5, 1.0, 2.0)
+DEFAULT_SHARE: Final = 0.6
+DEFAULT_BOOTSTRAP: Final = 10
+DEFAULT_EXPLORATION: Final = 0.1
+DEFAULT_LEARNING_RATE: Final = 0.1
+MOST_PAIRED: Final = 60_000  # records of a report of whom all pairs are looked at
+MOST_PAIRED_QUICKLY: Final = 5_000

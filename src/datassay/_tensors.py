@@ -1,11 +1,18 @@
 """Tensors of torch, where somebody uses them: recognised without loading torch, and brought into memory."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from datassay._errors import InputError, needed
+
+if TYPE_CHECKING:
+    import torch
+
+Tensor = TypeAliasType("Tensor", "torch.Tensor")
+TorchDevice = TypeAliasType("TorchDevice", "torch.device")
 
 
 def the_torch() -> Any:

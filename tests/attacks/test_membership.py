@@ -10,6 +10,7 @@ import datassay as da
 from datassay import oracle
 from datassay.attacks import View, kernels
 from datassay.attacks import membership as games_room
+from datassay.neighbors import Given
 
 
 def population(n=300, seed=0, classes=2):
@@ -104,7 +105,7 @@ class TestHarness:
         X, y = rng.integers(0, 3, (60, 2)).astype(float), rng.integers(0, 2, 60)
         square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         for points, metric in ((X, "euclidean"), (square, "precomputed")):
-            game = games_room.make_game(points, y, None, None, metric=metric)
+            game = games_room.make_game(Given(points, y, metric=metric))
             lists = {
                 len(asked): games_room.nearest_others(game, asked, 12)[0]
                 for asked in (np.array([3, 10, 59]), np.arange(60))
@@ -266,7 +267,7 @@ def test_confidence_compares_with_everybody_else():
 
 def test_hidden_by_duplicates_beyond_the_list():
     """Forty identical records and lists of five: the target itself is not among its nearest, and nobody else is lost."""
-    game = games_room.make_game(np.zeros((40, 1)), np.arange(40) % 2, None, None, metric="euclidean")
+    game = games_room.make_game(Given(np.zeros((40, 1)), np.arange(40) % 2))
     lists, ahead = games_room.nearest_others(game, np.array([2, 30]), 5)
     assert lists.tolist() == [[0, 1, 3, 4, 5], [0, 1, 2, 3, 4]]
     assert ahead.tolist() == [2, 6]  # more than five: how many is not told, and a game that needs it makes longer lists

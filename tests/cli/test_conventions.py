@@ -12,13 +12,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import datassay as da
+from commands import wait_for_work
+from datassay import _choices
 from datassay.cli import build, main
 from datassay.cli.command import check_conditions
 from datassay.cli.inputs import complete_data, complete_file
@@ -142,7 +143,7 @@ def test_help_says_what_it_does_with_an_example_and_the_common_options(run, comm
     for option in ("--json", "--fail-if", "--quiet", "--debug"):
         assert option in out
     assert "Exit codes" in run("--help")[1]
-    assert not re.search(r"{\w+\.\w+}", out)  # the defaults of functions are filled in
+    assert not re.search(r"{(\w+\.\w|[A-Z_]+})", out)  # the defaults of functions are filled in
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,21 @@ def test_the_help_of_an_option_has_the_default_of_the_function(run, monkeypatch,
     told = next(line for line in run(command, "--help")[1].splitlines() if f"{option} " in line)
     default = inspect.signature(getattr(da, function)).parameters[parameter].default
     assert f"({default:g})" in told if isinstance(default, float) else f"({default})" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "default"),
+    [
+        ("value", "--max-coalitions", str(_choices.DEFAULT_COALITIONS)),
+        ("report", "--most", f"({_choices.MOST_PAIRED}; quick {_choices.MOST_PAIRED_QUICKLY})"),
+        ("market price", "--markups", "(0, 0.5, 1, 2)"),
+        ("market play", "--bootstrap", f"({_choices.DEFAULT_BOOTSTRAP})"),
+        ("market play", "--what", "(utility)"),
+    ],
+)
+def test_help_has_the_defaults_that_depend_on_other_options(run, monkeypatch, command, option, default):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert default in next(line for line in run(*command.split(), "--help")[1].splitlines() if f"{option} " in line)
 
 
 @pytest.mark.parametrize("group", ["market", "ledger"])
@@ -501,10 +517,11 @@ def test_nothing_in_the_data_steers_the_terminal(files):
 
 
 def interrupted(arguments, seconds):
+    """What a command says that is interrupted when it has worked for so many seconds of the processor's time."""
     process = subprocess.Popen(
         [sys.executable, "-m", "datassay", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(seconds)
+    wait_for_work(process, seconds)
     assert process.poll() is None, "it was done before it could be interrupted"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -533,7 +550,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(files, arguments):
     frame["id"] = [f"q{i:04d}" for i in frame["id"]]
     frame.to_csv("large.csv", index=False)
     before = sorted(file.name for file in files.iterdir())
-    code, out, err = interrupted(arguments, 6)
+    code, out, err = interrupted(arguments, 4)
     assert (code, out) == (130, "")
     assert one_line(err) == "datassay: interrupted\n"
     assert sorted(file.name for file in files.iterdir()) == before

@@ -2,9 +2,12 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -128,14 +131,27 @@ def test_what_cannot_be_done_is_said(files, capsys, monkeypatch, arguments, mess
     assert message in said
 
 
+def kept_in(cache):
+    """How many utilities a cache holds that another process writes."""
+    if not Path(cache).exists():
+        return 0
+    with suppress(sqlite3.OperationalError), closing(sqlite3.connect(cache)) as connection:  # it has no table yet
+        return connection.execute("SELECT count(*) FROM utilities").fetchone()[0]
+    return 0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_an_interrupted_command_writes_what_it_has(files):
     command = [sys.executable, "-m", "datassay", *RECORDS, "--method", "data-shapley", "--model", "decision-tree",
-               "--max-coalitions", "10000000", "-o", "v.json"]  # fmt: skip
+               "--max-coalitions", "10000000", "--cache", "u.db", "-o", "v.json"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ)
-    time.sleep(12)
+    give_up = time.monotonic() + 300
+    while kept_in("u.db") < 1000:  # several orders of 120 records: there are values
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < give_up
+        time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=60)
+    told, _ = process.communicate(timeout=300)
     assert process.returncode == 130, told
     assert "it was interrupted" in told
     assert np.isfinite(da.load_result("v.json").values).all()

@@ -250,7 +250,7 @@ class TestNumberOfRecords:
         assume(len(rows))
         target = part * math.fsum(prices.worth[rows])
         market = cover.Market(rows, prices.worth, prices.values, target)
-        sides = [cover._Side.of(market, most=size), cover._Side.of(market, least=size)]
+        sides = [cover._CoverSide.of(market, size, at_most) for at_most in (True, False)]
         everything = itertools.chain.from_iterable(itertools.combinations(rows, r) for r in range(1, len(rows) + 1))
         for some in map(list, everything):
             if math.fsum(prices.worth[some]) < target:

@@ -426,14 +426,14 @@ def _kernels_calling(functions: list[FunctionType]) -> list[Any]:
 
 
 def _named_in(kernels: list[Any]) -> set[str]:
-    """The functions of the package that name one of these kernels: who calls them cannot be traced."""
+    """The functions of the package that name one of these kernels, or spell its name: who calls them cannot be traced."""
     names = {one.py_func.__name__ for one in kernels}
     prefix = str(SOURCE)
     return {
         f"{one.__code__.co_filename[len(prefix) + 1 :]}:{one.__code__.co_qualname.split('.<locals>')[0]}"
         for one in gc.get_objects()
         if type(one) is FunctionType and one.__code__.co_filename.startswith(prefix)
-        and any(names & set(code.co_names) for code in _codes(one.__code__))
+        and any(names & {*code.co_names, *code.co_consts} for code in _codes(one.__code__))
     }  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def cases():
     for metric in ("euclidean", "manhattan", "cosine"):
         for n in (1, 1024, 1025):
             yield from of_many(n, metric).items()
-    yield from of_many(4500, "euclidean").items()
+    yield from of_many(2100, "euclidean").items()
 
 
 def main():

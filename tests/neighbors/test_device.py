@@ -505,7 +505,7 @@ def test_a_card_that_is_full_is_no_reason_to_do_without_triton_ever_after(device
     [
         ((sums_there.Total, "__init__"), "one sum for each of 500 records"),
         ((sums_there.Total, "sums"), "one sum for each of 500 records"),
-        ((space_there, "_prepared"), "the features"),
+        ((space_there, "turned"), "the features"),
     ],
 )
 def test_where_memory_runs_out_apart_from_blocks_it_is_said(where, what, device, monkeypatch):

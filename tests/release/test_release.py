@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -229,6 +230,33 @@ def test_any_model_with_fit_and_sample_will_do():
     assert risk.present.all()
     with pytest.raises(da.InputError, match="fit and sample"):
         da.release.synthesize(people, 3)
+
+
+def test_a_model_is_held_to_the_columns_and_rows_asked_for():
+    people = da.census(30, seed=4)
+    assert "epochs" not in da.release.synthesize(people, Repeats(), n=5).parameters
+    assert "epochs" not in da.release.synthesize(people, n=5).parameters
+    forgetful, lazy = Repeats(), Repeats()
+    forgetful.sample = lambda n: forgetful.frame.drop(columns="age").head(n)
+    lazy.sample = lambda n: lazy.frame.head(n - 1)
+    with pytest.raises(da.InputError, match="fit and sample"):
+        da.release.synthesize(people, SimpleNamespace(fit=print))
+    with pytest.raises(da.InputError, match="made no column 'age'"):
+        da.release.synthesize(people, forgetful, n=5)
+    with pytest.raises(da.InputError, match="made 4 rows where 5"):
+        da.release.synthesize(people, lazy, n=5)
+
+
+def test_one_person_with_a_sensitive_value_makes_it_one_of_those_in_the_group():
+    frame = pd.DataFrame({"x": [0, 0, 9, 9], "s": ["a", "b", "a", "b"]})
+    assert set(da.release.mondrian(frame, 2, columns=["x"], sensitive="s", l=2).table.columns["x"].data) == {0, 9}
+
+
+def test_a_release_that_has_lost_every_column_is_refused_by_name():
+    table = da.read_table(pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": list("aabb")}), "y")
+    lost = replace(table, columns={**table.columns, "x": replace(table.columns["x"], data=np.full(4, np.nan))})
+    with pytest.raises(da.InputError, match="column 'x' of .* has no values"):
+        da.release.predictive_utility(lost, table, k=1)
 
 
 def test_the_deep_models_say_what_they_need():
@@ -511,6 +539,7 @@ def test_places_drawn_for_values_lead_back_to_them(seed, n):
     codes = rng.integers(0, 4, n)
     places, back = _spread_codes(codes, 5, rng)
     np.testing.assert_array_equal(back(places), codes)
+    assert back(np.ones(1))[0] in codes  # whose end is 1 by name, and by rounding a little less
     assert ((places >= 0) & (places <= 1)).all()
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("pages")
-    da.report("census", quick=True, truth="label_error").save(made / "census.html")
+    da.report(da.census(600), quick=True, truth="label_error").save(made / "census.html")
     da.report(da.census(300), sections=["worth"]).save(made / "curve.html")  # quickly, nothing is left out to see
     frame = da.census(200, seed=2).to_frame("pandas").drop(columns=["label_error", "duplicate_of", "rare"])
     frame["occupation"] = frame["occupation"].replace({"care": "<script>document.title='hit'</script>"})

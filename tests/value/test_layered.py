@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import expit
 from scipy.stats import spearmanr
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
@@ -144,6 +145,35 @@ def test_the_length_of_weights_is_attained_by_the_worst_data():
         )  # one direction, records of any length
         assert longest <= _longest_weights(1.0, lam) + 1e-9
         assert longest == pytest.approx(_longest_weights(1.0, lam), rel=1e-3)
+
+
+@pytest.mark.parametrize("kappa", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("lam", [0.02, 0.4, 6.0])
+def test_the_length_of_weights_is_the_root_that_scipy_finds(kappa, lam):
+    """λW = the largest s σ(−sW) of a record of length s up to κ; what the solver leaves comes on top."""
+    model = da.StableLogisticRegression(kappa, lam, fit_intercept=False)
+
+    def excess(W):
+        found = minimize_scalar(lambda s: -s * expit(-s * W), bounds=(0, kappa), method="bounded")
+        return lam * W - max(-found.fun, kappa * expit(-kappa * W))
+
+    expected = brentq(excess, 0.0, kappa / lam, xtol=1e-14)
+    found = model.stability_on(np.eye(2), [0, 1]).weights
+    assert found == pytest.approx(expected + model.tolerance / lam, rel=1e-7)
+
+
+def test_records_of_one_class_alone_are_all_predicted_to_be_of_it():
+    X, *_ = problem(6)
+    model = da.StableLogisticRegression().fit(X, ["only"] * 6)
+    assert model.predict(X).tolist() == ["only"] * 6
+    assert model.predict_proba(X).tolist() == [[1.0]] * 6
+
+
+def test_the_chances_of_two_classes_are_the_logistic_function_of_the_decision():
+    X, y, X_val, _ = problem(20)
+    model = da.StableLogisticRegression(2.0, 0.1).fit(X, y)
+    second = expit(model.prepare(X_val) @ [*model.coef_[0], *model.intercept_])
+    assert model.predict_proba(X_val) == pytest.approx(np.stack([1 - second, second], axis=1))
 
 
 @pytest.mark.parametrize(
@@ -390,6 +420,20 @@ def test_bernstein_promises_the_same_with_fewer_fits():
     largest = c / k / few.expected[1:] / n
     tail = 2 * math.exp(-(alpha**2) / (2 * (variance.sum() + 2 * largest.max() * alpha / 3)))
     assert tail <= beta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "beta", "c"), [(200, 0.1, 0.05, 1.0), (30, 0.5, 0.2, 0.4), (60, 0.3, 0.01, 1.0)]
+)
+def test_bernstein_s_inequality_is_used_up(n, alpha, beta, c):
+    """Of layers that are not rounded up, drawn are s times the published counts, such that it promises β and no less."""
+    few = da.layered_design(n, alpha, beta, c, bound="bernstein")
+    log = math.log(2 * n / beta)
+    k = n - 1  # the rarest
+    s = few.expected[k] / (c**2 / (2 * alpha**2 * k**2) * log)
+    assert few.expected[k] * n < 1
+    variance, largest = 2 * alpha**2 / (n * log * s), 4 * alpha**2 / (c * log * s)
+    assert alpha**2 / (2 * (variance + largest * alpha / 3)) == pytest.approx(math.log(2 / beta))
 
 
 def test_same_bits_for_any_number_of_threads_and_from_the_cache(tmp_path):
@@ -664,7 +708,7 @@ def test_the_audit_catches_a_learner_at_fixed_c(monkeypatch):
 def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
     honest = layered.evaluate_design
 
-    def filtered(game, design, rules, newcomers=0):
+    def filtered(game, design, notes=(), newcomers=None):
         kept = []
         for members in design.members:
             task = coalitions.Task("sets", layered.mask_of(members, design.n)[None, :])
@@ -672,13 +716,13 @@ def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
             kept.append(utility > game.empty)
         keep = np.array(kept)
         if not keep.any():
-            return honest(game, design, rules, newcomers)
+            return honest(game, design, notes, newcomers)
         fewer = replace(
             design,
             members=tuple(m for m, k in zip(design.members, kept, strict=True) if k),
             repeats=design.repeats[keep],
         )
-        return honest(game, fewer, rules, newcomers)
+        return honest(game, fewer, notes, newcomers)
 
     monkeypatch.setattr(layered, "evaluate_design", filtered)
     with warnings.catch_warnings():
@@ -820,6 +864,16 @@ def test_a_design_and_a_promise_contradict_each_other():
         da.layered_shapley(model, *data, design=design, alpha=0.5, bound="bernstein")
     with pytest.raises(InputError, match="leave out alpha"):
         da.private_layered_shapley(model, *data, design=design, alpha=0.5)
+
+
+@pytest.mark.parametrize(("n", "more", "told"), [(24, 0, True), (24, -1, False), (25, 0, False)])
+def test_all_coalitions_are_spoken_of_where_they_take_no_more_fits_and_can_be_visited(n, more, told, monkeypatch):
+    """data_shapley(sampling='exact') is for at most 24 players."""
+    model = da.StableLogisticRegression()
+    design = da.layered_design(n, 60.0, c=model.c)
+    monkeypatch.setattr(layered.Design, "fits", 2**n + more)  # as if so many coalitions had been drawn
+    values = da.layered_shapley(model, *problem(n), design=design, n_jobs=1)
+    assert any("sampling='exact'" in note for note in values.notes) == told
 
 
 def test_few_owners_are_told_that_all_coalitions_take_less():

@@ -16,6 +16,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 from scipy.stats import t as student
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -282,6 +283,12 @@ class TestExact:
             assert play(method, 6, majority(6), max_coalitions=64).stopped == "exact"
             assert play(method, 6, majority(6), max_coalitions=63).stopped == "coalitions"
 
+    def test_all_coalitions_are_refused_just_where_they_are_more_than_allowed(self):
+        with pytest.raises(da.UsageError, match="max_coalitions=31 is not enough for sampling='exact'.* 32 coalitions"):
+            play(da.data_shapley, 5, majority(5), sampling="exact", max_coalitions=31)
+        for enough in ({"max_coalitions": 32}, {"max_seconds": 60.0}, {}):
+            assert play(da.data_shapley, 5, majority(5), sampling="exact", **enough).stopped == "exact"
+
     def test_too_many_players_for_all_coalitions_are_told(self):
         with pytest.raises(da.InputError, match="at most 24 players"):
             play(da.data_shapley, 25, None, scoring=lambda model, X, y: 1.0, sampling="exact")
@@ -355,13 +362,15 @@ class TestIntervals:
 
     @pytest.mark.parametrize("name", SAMPLED)
     @pytest.mark.parametrize("stable", [False, True], ids=["logistic", "stable"])
-    def test_intervals_of_a_real_model_hold_the_exact_value_at_their_rate(self, name, stable):
+    def test_intervals_of_a_real_model_hold_the_exact_value_at_their_rate(self, name, stable, tmp_path):
         method, options, limit = SAMPLED[name]
         data = records(n=9, m=50, seed=4)
-        model = da.StableLogisticRegression(kappa=2.0, lam=0.05) if stable else LogisticRegression()
+        model = da.StableLogisticRegression(kappa=2.0, lam=0.05) if stable else LogisticRegression(random_state=0)
         kind = {k: v for k, v in options.items() if k != "sampling"}
-        exact = method(model, *data, sampling="exact", n_jobs=1, **kind).values
-        found = [method(model, *data, max_coalitions=limit(9), seed=seed, n_jobs=1, **options) for seed in range(60)]
+        once = {"n_jobs": 1, "cache": tmp_path / "c"}  # there are 512 coalitions, and each is fitted once
+        exact = method(model, *data, sampling="exact", **once, **kind).values
+        found = [method(model, *data, max_coalitions=limit(9), seed=seed, **once, **options) for seed in range(60)]
+        assert sum(result.fits for result in found) == 0
         assert 0.90 <= held(found, exact) <= 0.995
 
     @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
@@ -421,6 +430,42 @@ class TestEfficiency:
             )
             assert values.coalitions == 10 * length
             np.testing.assert_allclose(values.values.sum(), length / 8, atol=EXACT)
+
+    def test_our_solver_follows_an_order_until_the_score_is_that_of_everybody(self):
+        X, y, X_val, y_val = records(n=8, m=60, seed=7)
+        model = LogisticRegression(tol=1e-8, max_iter=1000)
+        asked = {"sampling": "plain", "truncation": 0.0, "max_coalitions": 30, "n_jobs": 1}
+        values = da.data_shapley(model, X, y, X_val, y_val, **asked)
+        utility = by_fits(model, X, y, X_val, y_val, accuracy, 0.5)
+        everybody, followed, total = utility(frozenset(range(8))), 0, np.zeros(8)
+        for draw in range(30):
+            order = orders_of(8, "plain", 0, draw)[0].tolist()
+            before = Fraction(1, 2)
+            for at, player in enumerate(order):
+                now = utility(frozenset(order[: at + 1]))
+                total[player] += float(now - before)
+                before, followed = now, followed + 1
+                if now == everybody:
+                    break
+            if followed == values.coalitions:
+                break
+        assert 20 < followed == values.coalitions < 8 * (draw + 1)
+        np.testing.assert_allclose(values.values, total / (draw + 1), atol=EXACT)
+
+    def test_one_draw_has_no_interval_and_two_have(self):
+        # An order of eight is followed until it has a majority, which five are.
+        for limit, draws in ((5, 1), (10, 2)):
+            values = play(da.data_shapley, 8, majority(8), sampling="plain", truncation=0.0, max_coalitions=limit)
+            assert values.coalitions == 5 * draws
+            assert (values.lower is None) == (values.errors is None) == (draws == 1)
+            assert any("one draw only" in note for note in values.notes) == (draws == 1)
+
+    def test_orders_come_in_pairs_where_two_pairs_are_allowed_or_they_are_cut_short(self):
+        for limit, more, expected in (
+            (12, {}, "plain"), (23, {}, "plain"), (24, {}, "antithetic"), (12, {"truncation": 0.0}, "antithetic"),
+        ):  # fmt: skip
+            values = play(da.data_shapley, *GAMES["votes"], max_coalitions=limit, **more)
+            assert values.parameters["sampling"] == expected
 
     @pytest.mark.parametrize(("sampling", "orders"), [("plain", 1), ("antithetic", 2), ("stratified", 4)])
     def test_with_any_score_near_enough_an_order_is_one_coalition(self, sampling, orders):
@@ -536,6 +581,15 @@ class TestCache:
         assert 0 < longer.fits <= 200
         same_bits(longer, da.data_shapley(STUMP, *data, sampling="plain", max_coalitions=400, n_jobs=1))
 
+    def test_a_checkpoint_has_its_own_cache(self, tmp_path):
+        n, utility = GAMES["votes"]
+        asked = {"scoring": scorer_of(utility, n), "sampling": "exact", "checkpoint": tmp_path / "k"}
+        first, again = (play(da.data_shapley, n, utility, **asked) for _ in range(2))
+        same_bits(first, again)
+        assert (first.fits, again.fits) == (63, 0)  # nobody is no fit
+        with pytest.raises(da.UsageError, match="leave out one of cache and checkpoint"):
+            play(da.data_shapley, n, utility, cache=tmp_path / "c", **asked)
+
     def test_a_file_that_is_no_database_is_refused_and_left_alone(self, tmp_path):
         notes = tmp_path / "notes.txt"
         notes.write_text("Dear diary, " * 500)
@@ -609,6 +663,18 @@ class TestFast:
         values = da.leave_one_out(LogisticRegression(), X, y, X_val, y_val, n_jobs=1)
         assert values.parameters["empty"] == pytest.approx(1 / 3)
         assert not any("Newton" in note for note in values.notes)
+
+    def test_scikit_learn_s_solver_starts_from_the_model_of_all_records(self):
+        """So a coalition of nearly all takes fewer steps than from nothing; worth here is how many."""
+        X, y, X_val, y_val = records(n=14, seed=9)
+        model = LogisticRegression(tol=1e-8)
+        values = da.leave_one_out(
+            model, X, y, X_val, y_val, scoring=lambda model, X, y: float(model.n_iter_[0]), empty=0.0, n_jobs=1
+        )
+        taken = values.parameters["full"] - values.values
+        from_nothing = [clone(model).fit(np.delete(X, i, 0), np.delete(y, i)).n_iter_[0] for i in range(14)]
+        assert values.parameters["full"] == clone(model).fit(X, y).n_iter_[0]
+        assert np.mean(taken) < np.mean(from_nothing)
 
 
 class TestOwners:
@@ -1270,7 +1336,10 @@ class TestEstimate:
         expected = {"id", "value"}
         expected |= {"error", "lower", "upper"} if values.errors is not None else set()
         expected |= {"records"} if values.sizes is not None else {"label"}
-        for frame in (pd.read_csv(values.save(tmp_path / "v.csv")), values.to_frame("pandas")):
+        for frame in (
+            pd.read_csv(values.save(tmp_path / "v.csv"), engine="pyarrow"),
+            values.to_frame("pandas"),
+        ):
             assert set(frame.columns) == expected
             for column, own in (("value", "values"), ("error", "errors"), ("lower", "lower"), ("records", "sizes")):
                 if column in expected:
@@ -1282,8 +1351,38 @@ class TestEstimate:
             assert "every coalition was visited" in text
             assert "intervals" not in text
         else:
-            assert f"{values.confidence:.0%} intervals reach ±" in text
+            reach = values.upper - values.values
+            assert (
+                f"{values.confidence:.0%} intervals reach ±{np.median(reach):.3g} (median), ±{reach.max():.3g}" in text
+            )
             assert "it ended because as many as allowed were done" in text
+
+    def test_facts_say_how_sure_it_is(self, values):
+        facts = values.facts()
+        if values.stopped == "exact":
+            assert not {"median_half_width", "widest_half_width", "share_sure"} & facts.keys()
+            return
+        reach = values.upper - values.values
+        sure = [not lower <= 0 <= upper for lower, upper in zip(values.lower, values.upper, strict=True)]
+        assert facts["median_half_width"] == pytest.approx(np.median(reach))
+        assert facts["widest_half_width"] == pytest.approx(reach.max())
+        assert facts["share_sure"] == np.mean(sure)
+
+    @pytest.mark.parametrize("sampling", ["exact", "plain"])
+    def test_who_adds_nothing_has_no_negative_value(self, sampling):
+        values = play(da.data_shapley, *GAMES["additive"], sampling=sampling, max_coalitions=100)
+        assert values.values.min() < values.values[2] == 0
+        assert "1 of them (20.0%) have a negative value" in values.summary()
+
+    def test_agreement_is_the_rank_correlation_of_a_shorter_run_with_the_whole(self):
+        n, utility = GAMES["votes"]
+        asked = {"sampling": "plain", "scoring": scorer_of(utility, n)}
+        values = play(da.data_shapley, n, utility, max_coalitions=240, **asked)
+        at, agreement = values.history["coalitions"], values.history["agreement"]
+        assert min(agreement) < 0.99
+        for i in (0, 1, 2, len(at) // 2):
+            shorter = play(da.data_shapley, n, utility, max_coalitions=int(at[i]), **asked)
+            assert agreement[i] == pytest.approx(spearmanr(shorter.values, values.values)[0])
 
     def test_arrays_are_frozen(self, values):
         for name in ("values", "ids", "errors", "sizes", "lower", "upper"):

@@ -154,6 +154,19 @@ def test_self_shapley_puts_the_record_first_whatever_its_duplicates(utility, pro
     np.testing.assert_allclose(ours, expected, rtol=0, atol=EXACT)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 9])
+def test_seven_records_valued_for_themselves_equal_enumeration(k):
+    X, y = np.array([0.0, 1.0, 3.0, 3.0, 4.0, 7.0, 7.0])[:, None], np.array([0, 1, 1, 0, 2, 1, 1])
+    soft, fraction = [], []
+    for i in range(7):
+        distances = [abs(int(X[j, 0] - X[i, 0])) if j != i else -1 for j in range(7)]
+        match = list(y == y[i])
+        soft.append(float(oracle.shapley(7, oracle.soft_utility(distances, match, k, 3))[i]))
+        fraction.append(float(oracle.shapley(7, oracle.fraction_utility(distances, match, k))[i]))
+    np.testing.assert_allclose(da.self_shapley(X, y, k=k).values, soft, rtol=0, atol=EXACT)
+    np.testing.assert_allclose(da.self_shapley(X, y, k=k, utility="fraction").values, fraction, rtol=0, atol=EXACT)
+
+
 @settings(max_examples=80)
 @given(problem=problems())
 def test_shapley_values_add_up_to_what_the_whole_set_scores(problem):
@@ -241,6 +254,24 @@ def test_truncated_banzhaf_stays_within_its_tolerance(tolerance, k):
     assert np.abs(near - exact).max() <= tolerance
 
 
+@pytest.mark.parametrize("k", [1, 5, 67])
+@pytest.mark.parametrize("tolerance", [0.11, 1e-3, 1e-6])
+def test_truncated_banzhaf_looks_at_no_more_neighbours_than_its_bound_asks_for(tolerance, k):
+    """P(Bin(J−1, ½) < k)/k with J neighbours (Mathematics §2); where there are no more than J, values are exact."""
+    from scipy.stats import binom
+
+    enough = next(J for J in range(1, 700) if binom.cdf(k - 1, J - 1, 0.5) / k <= tolerance)
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(enough + 1, 2)), rng.integers(0, 3, enough + 1)
+    near = da.knn_banzhaf(X, y, X[:5], y[:5], k=k, tolerance=tolerance)
+    assert any(f"only the {enough} nearest neighbours were looked at" in note for note in near.notes)
+    np.testing.assert_allclose((near.upper - near.lower) / 2, binom.cdf(k - 1, enough - 1, 0.5) / k, rtol=1e-9)
+    exact = da.knn_banzhaf(X[:-1], y[:-1], X[:5], y[:5], k=k, tolerance=tolerance)
+    assert exact.values.tobytes() == da.knn_banzhaf(X[:-1], y[:-1], X[:5], y[:5], k=k).values.tobytes()
+    assert exact.lower is None
+    assert not any("nearest neighbours" in note for note in exact.notes)
+
+
 @pytest.mark.parametrize("k", [1, 2, 7, 67, 400, 1500])
 def test_banzhaf_chances_are_the_negative_binomial_distribution(k):
     from scipy.stats import nbinom
@@ -317,3 +348,57 @@ def test_what_validation_points_say_of_marked_records_is_summed_bit_by_bit(seed,
     kernels.add_marked(np.packbits(near, axis=0, bitorder="little"), codes, targets, worth, group, total)
     expected = [sum(worth[v, int(codes[i] == targets[v])] for v in range(points) if near[v, i]) for i in range(n)]
     np.testing.assert_allclose(total, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [2**29, 2**18])
+def test_threshold_values_of_records_in_files_have_the_bits_of_those_in_memory(memory, tmp_path):
+    """Whether files are read once or twice; many validation points, so that there are many groups of them to sum."""
+    import pandas as pd
+
+    rng = np.random.default_rng(7)
+    n, m = 6000, 200
+    X, y, X_val, y_val = rng.normal(size=(n, 3)), rng.integers(0, 3, n), rng.normal(size=(m, 3)), rng.integers(0, 4, m)
+    pd.DataFrame(X, columns=list("abc")).assign(y=y).to_parquet(tmp_path / "records.parquet", index=False)
+    weights = rng.random(m)
+    given = {"X_val": X_val, "y_val": y_val, "tau": 1.0, "metric": "euclidean", "weights": weights, "n_jobs": 1}
+    streamed = da.tknn_shapley(da.open_records(tmp_path, "y"), memory=memory, **given)
+    at_once = da.tknn_shapley(X, y, **given)
+    assert streamed.values.tobytes() == at_once.values.tobytes()
+    assert len(np.unique(at_once.values)) > 100
+
+
+@pytest.mark.parametrize("method", [da.self_shapley, da.self_waka, da.waka_influence])
+def test_a_record_is_valued_for_itself_among_the_records_alone(method):
+    X, y = np.arange(6.0)[:, None], [0, 1, 0, 1, 0, 1]
+    with pytest.raises(da.UsageError, match="among the records themselves"):
+        method(da.Neighbours(X, y, [[2.5]], [1]))
+
+
+AT_THE_EDGE = {
+    "shapley": lambda X, y, V, v, k, t: da.knn_shapley(X, y, V, v, k=k, tolerance=t),
+    "leave one out": lambda X, y, V, v, k, t: da.knn_loo(X, y, V, v, k=k),
+    "banzhaf": lambda X, y, V, v, k, t: da.knn_banzhaf(X, y, V, v, k=k, tolerance=t),
+    "threshold": lambda X, y, V, v, k, t: da.tknn_shapley(X, y, V, v, tau=float(k), metric="euclidean"),
+    "waka": lambda X, y, V, v, k, t: da.waka(X, y, V, v, k=k, tolerance=t),
+    "waka, removal": lambda X, y, V, v, k, t: da.waka(X, y, V, v, k=k, variant="removal", tau=0.7, tolerance=t),
+    "itself": lambda X, y, V, v, k, t: da.self_shapley(X, y, k=k, tolerance=t),
+    "itself, waka": lambda X, y, V, v, k, t: da.self_waka(X, y, k=k, tolerance=t),
+    "influence": lambda X, y, V, v, k, t: da.waka_influence(X, y, [0, 2], k=k, tolerance=t),
+    "influence of each": lambda X, y, V, v, k, t: da.waka_influence(X, y, [0, 2], k=k, exact=False, tolerance=t),
+}
+
+
+@pytest.mark.parametrize("name", AT_THE_EDGE)
+def test_no_formula_looks_beyond_its_arrays(name, monkeypatch):
+    """What is compiled does not check where it reads; the same lines in plain Python do."""
+    from datassay.value import kernels
+
+    X, V = np.array([[0.0], [1.0], [2.0], [2.0], [5.0], [9.0]]), np.array([[1.4], [8.0]])
+    y, v = np.array([0, 1, 1, 0, 1, 0]), np.array([1, 0])
+    asked = [(k, tolerance) for k in (1, 2, 5, 6, 9) for tolerance in (None, 2.0, 0.5, 0.3, 0.01)]
+    compiled = [AT_THE_EDGE[name](X, y, V, v, *one).values for one in asked]
+    for kernel, function in vars(kernels).items():
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(kernels, kernel, function.py_func)
+    plain = [AT_THE_EDGE[name](X, y, V, v, *one).values for one in asked]
+    np.testing.assert_allclose(plain, compiled, rtol=0, atol=EXACT)

@@ -53,6 +53,17 @@ def test_twelve_records_equal_enumeration(k):
         )
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("tau", TAUS, ids=str)
+def test_variants_of_eight_records_equal_enumeration(k, tau):
+    match = [True, False, True, True, False, True, False, True]
+    X, y = np.arange(8.0)[:, None], np.where(match, "a", "b")
+    for variant in ("removal", "addition"):
+        expected = [float(oracle.waka(range(8), match, i, k, variant, tau)) for i in range(8)]
+        found = da.waka(X, y, [[-1.0]], ["a"], k=k, variant=variant, tau=float(tau)).values
+        np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT)
+
+
 def own_order(X, i):
     """Ranks as record i sees them: itself first, whatever its duplicates, then by distance and index."""
     distances = seen_from(X, X[i])

@@ -25,6 +25,7 @@ from datassay.neighbors import (
     EUCLIDEAN,
     DeviceSpace,
     FeatureSpace,
+    Given,
     Ids,
     Labels,
     MatrixSpace,
@@ -186,7 +187,7 @@ def membership_attack(
     if model is not None and run.get("checkpoint") is not None:
         raise UsageError("checkpoint keeps the neighbours of k-NN models; leave it out with model")
     finding: Run = {**run, "progress": None}  # the bar is of games
-    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, **finding)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), **finding)
     metric = game.near.metric
     n = game.space.n_train
     if n < 4:

@@ -16,7 +16,7 @@ from datassay._version import __version__
 from datassay.attacks.figures import draw_change
 from datassay.attacks.membership import membership_attack
 from datassay.attacks.result import Attack
-from datassay.neighbors import EUCLIDEAN, Ids, Labels, Neighbours, Points, neighbours_of
+from datassay.neighbors import EUCLIDEAN, Given, Ids, Labels, Neighbours, Points, neighbours_of
 from datassay.results import (
     Axes,
     Fact,
@@ -166,7 +166,7 @@ def onion(
         raise UsageError(f"by must be Values, or one of {_checks.listed(get_args(PeelBy))}; got {type(by).__name__}")
     settings: dict[str, Any] = {"k": k, "games": games, "targets": None, "shadows": shadows, "seed": seed, **run}
     searching: Blocks = {**run, "progress": None}  # the bars are of games
-    near = neighbours_of(X, y, metric=metric, ids=ids, among=True)
+    near = neighbours_of(Given(X, y, metric=metric, ids=ids, among=True))
     inputs = near.inputs
     n = len(inputs.labels)
     out = max(1, round(share * n))

@@ -19,6 +19,7 @@ from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
     AnySpace,
+    Given,
     Labels,
     NearestDistances,
     NeighbourGraph,
@@ -118,7 +119,7 @@ def value_score_attack(
     seed = _checks.integer("seed", seed, at_least=0)
     private = scores.startswith("private")
     threshold = scores.endswith("tknn_shapley")
-    given = neighbours_of(X, y, X_val, y_val, metric=metric or (COSINE if threshold else EUCLIDEAN))
+    given = neighbours_of(Given(X, y, X_val, y_val, metric or (COSINE if threshold else EUCLIDEAN)))
     metric, inputs = given.metric, given.inputs
     n = len(inputs.labels)
     drawn = 2 * members + shadow

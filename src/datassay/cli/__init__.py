@@ -6,11 +6,12 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import typer
 from typer import completion
@@ -18,7 +19,7 @@ from typer.core import TyperGroup
 
 from datassay import __version__
 from datassay._errors import InputError, MissingDependencyError, UnavailableError, UsageError
-from datassay.cli.command import Command, complain
+from datassay.cli.command import Command, complain, option
 
 USAGE, DATA, CANNOT, BUG, INTERRUPTED = 2, 3, 4, 70, 130
 BROKEN_PIPE: Final = 141  # what the shell says of a program that writes to a pipe nobody reads: 128 + SIGPIPE
@@ -43,25 +44,17 @@ COMMANDS: Final = (
 )  # fmt: skip
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name, every one with --debug: it may stand before or after the command's name."""
+class _Commands(UserDict[str, Any]):
+    """The commands by name, each built when it is asked for; every one has --debug, before or after its name."""
 
     def __init__(self, debug: Any) -> None:
-        self._debug = debug
-        self._built: dict[str, Any] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+        super().__init__(dict.fromkeys(COMMANDS))
+        self.debug = debug
 
     def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        if name not in self._built:
-            self._built[name] = self._build(name)
-        return self._built[name]
+        if self.data[name] is None:
+            self.data[name] = self._build(name)
+        return self.data[name]
 
     def _build(self, name: str) -> Any:
         own = name.replace("-", "_")
@@ -75,7 +68,7 @@ class _Commands(Mapping[str, Any]):
         whole: Any = typer.main.get_command(alone)
         command = whole.commands[name]
         for part in (command, *getattr(command, "commands", {}).values()):
-            part.params.append(self._debug)
+            part.params.append(self.debug)
             part.help = _flowing(part.help or "")
         return command
 
@@ -132,26 +125,21 @@ def _install_completion(shell: Shell | None) -> None:
         raise typer.Exit
 
 
+_SHELL: Final[dict[str, Any]] = {"is_eager": True, "metavar": "SHELL"}
+
+
 @app.callback()
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-    show_completion: Annotated[
-        Shell | None,
-        typer.Option(
-            callback=_show_completion, is_eager=True, metavar="SHELL", help=f"Print what lets {SHELLS} complete words."
-        ),
-    ] = None,
-    install_completion: Annotated[
-        Shell | None,
-        typer.Option(
-            callback=_install_completion, is_eager=True, metavar="SHELL", help="Set that up for terminals opened later."
-        ),
-    ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", expose_value=False, help="Show where an error comes from, if there is one.")
-    ] = False,
+    version: bool = option("Print the version.", "--version", default=False, callback=_show_version, is_eager=True),
+    show_completion: Shell | None = option(
+        f"Print what lets {SHELLS} complete words.", callback=_show_completion, **_SHELL
+    ),
+    install_completion: Shell | None = option(
+        "Set that up for terminals opened later.", callback=_install_completion, **_SHELL
+    ),
+    debug: bool = option(
+        "Show where an error comes from, if there is one.", "--debug", default=False, expose_value=False
+    ),
 ) -> None:
     pass
 
@@ -163,10 +151,9 @@ def build() -> Any:
 
 
 def main() -> None:
-    """Run the command line: whatever goes wrong is one clear line on standard error, and an exit code that says what.
+    """Run the command line: an error is one clear line on standard error, and an exit code that says whose it is.
 
-    2 the call, 3 the data, 4 the circumstances, 70 ourselves, 130 an interrupt; 1 is for what was found. With --debug
-    the traceback comes first.
+    With --debug the traceback comes first.
     """
     arguments = sys.argv[1:]
     if os.environ.get(COMPLETE_VARIABLE):
@@ -198,7 +185,7 @@ def main() -> None:
 
 @contextmanager
 def _noticing_interrupts() -> Iterator[list[int]]:
-    """Remember that ^C was pressed, whatever becomes of the KeyboardInterrupt that it raises."""
+    """Remember that ^C was pressed, even if a library swallows the KeyboardInterrupt that it raises."""
     seen: list[int] = []
     sent: list[threading.Timer] = []
 

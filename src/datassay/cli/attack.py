@@ -1,30 +1,20 @@
 """``datassay attack``: who is exposed, how much, and what their record is worth."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from datassay._choices import AttackName, Distance
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.command import Options, Outcome, check_files, command, default, option, save
 from datassay.cli.inputs import Data, Devices, Label, Reading, load_table
 
 
-@dataclass(frozen=True)
-class Model(Options):
-    """The k-NN model under attack."""
+class Games(Options):
+    """The k-NN model under attack, and how the games are played."""
 
     k: int | None = option("Neighbours of the k-NN model under attack ({membership_attack.k}).", "--k", "-k")
     metric: Distance | None = option("Distance ({membership_attack.metric}).")
-
-
-@dataclass(frozen=True)
-class Games(Options):
-    """How the games are played."""
-
-    games: int | None = option(
-        "Games to play; in each, half of the records are the model's ({membership_attack.games})."
-    )
+    games: int | None = option("Games to play; the model has half of the records in each ({membership_attack.games}).")
     targets: int | None = option("Records attacked in each game ({membership_attack.targets}, or all there are).")
     shadows: int | None = option("Models of the attacker's own, at most 63 ({membership_attack.shadows}).")
 
@@ -35,19 +25,15 @@ def attack(
     label: Label = None,
     method: AttackName = option("How membership is told.", "--method", "-m", default="t-waka"),
     *,
-    model: Model,
     play: Games,
     everyone: bool = option("Attack every record in every game: exposure is then its success rate."),
     reading: Reading,
     seed: int = option("Seed of the games.", default=0),
-    output: Path | None = option(
-        "Write value, exposure and quadrant of each record: .parquet, .csv, .json.", "--output", "-o"
-    ),
+    output: Path | None = option("Write value, exposure and quadrant: .parquet, .csv, .json.", "--output", "-o"),
     plot: Path | None = option("Draw the ROC curve, log-log: .svg, .png or .pdf."),
     quadrants: Path | None = option("Draw value against exposure, the quadrants named: .svg, .png or .pdf."),
     top: int = option("How many candidates for deletion to list.", default=10, min=0),
     run: Devices,
-    ending: Ending,
 ) -> Outcome:
     """Play membership games: who is exposed, how much, and is their record worth it?
 
@@ -62,28 +48,22 @@ def attack(
     import datassay as da
     from datassay.value import rank_chances
 
-    check_written([data], [output], [plot, quadrants])
+    check_files([data], [output], [plot, quadrants])
     if everyone and play.targets is not None:
         raise UsageError("--everyone attacks all records in every game: leave out --targets")
     table = load_table(data, label, reading.id, reading.arguments())
-    games = play.given() | ({"targets": None} if everyone else {})
-    k = default("membership_attack", "k") if model.k is None else model.k
-    near = da.Neighbours(table, **model.given("metric"), **run.given("device", "memory"))
+    games = play.given("games", "targets", "shadows") | ({"targets": None} if everyone else {})
+    k = default("membership_attack", "k") if play.k is None else play.k
+    near = da.Neighbours(table, **play.given("metric"), **run.given("device", "memory"))
     if run.device is None:  # values are kept no deeper than exposure looks
         near.keep(len(rank_chances(k, len(table), None)[0]), **run.given("memory"))
-    how: dict[str, Any] = {"k": k} | run.arguments(ending.progress)
+    how: dict[str, Any] = {"k": k} | run.arguments()
     with run.at_work():
         found = da.membership_attack(near, method=method, seed=seed, checkpoint=run.folder("attack"), **games, **how)
         values = da.knn_shapley(near, checkpoint=run.folder("values"), **how)
         exposure = found if everyone else da.self_waka(near, checkpoint=run.folder("exposure"), **how)
     joined = da.value_and_exposure(values, exposure)
-    if output is not None:
-        joined.save(output)
-    draw(found.plot, plot, 6, 5)
-    draw(joined.plot, quadrants, 6, 5)
-    return Outcome(
-        found.facts() | joined.facts(),
-        [found.summary(), joined.summary(top)],
-        [*found.notes, *joined.notes],
-        [output, plot, quadrants],
-    )
+    save(joined, output, quadrants, 6, 5)
+    save(found, None, plot, 6, 5)
+    facts, notes = found.facts() | joined.facts(), [*found.notes, *joined.notes]
+    return Outcome(facts, [found.summary(), joined.summary(top)], notes, [output, plot, quadrants])

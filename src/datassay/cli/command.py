@@ -14,11 +14,10 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, dataclass_transform
 
 import typer
 from typer import Option
@@ -45,15 +44,18 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None and value is not False}
 
 
+@dataclass_transform(frozen_default=True)
 class Options:
-    """A group of options: a frozen dataclass, its fields declared with :func:`option`."""
+    """A group of options: what is derived from it is a frozen dataclass, its fields declared with :func:`option`."""
 
     panel: ClassVar[str | None] = None  # under which heading the help has them, if it is one of their own
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
     def given(self, *names: str) -> dict[str, Any]:
         """Those that were given (of these, if any are named), by name."""
-        wanted = names or [field.name for field in fields(self)]  # type: ignore[arg-type]
-        return given(**{name: getattr(self, name) for name in wanted})
+        return given(**{name: one for name, one in vars(self).items() if not names or name in names})
 
 
 def groups_of(function: Callable[..., object]) -> tuple[dict[str, type[Options]], list[inspect.Parameter]]:
@@ -93,7 +95,25 @@ def default(function: str, name: str) -> Any:
     return parameters(function)[name].default
 
 
-def check_applies(method: str, given: Mapping[str, object], allowed: Callable[[str], bool]) -> None:
+# What a function that has no parameter of an option's name must take for the option to mean something.
+_TAKEN_AS: Final = {
+    "balance": "weights",
+    "classes": "n_classes",
+    "convergence": "max_width",
+    "group_by": "groups",
+    "kappa": "model",
+    "lam": "model",
+    "max_coalitions": "max_bags",
+}
+
+
+def parameter_of(function: str, option: str) -> str | None:
+    """The parameter that an option of this name is for; None if it means nothing to the function."""
+    taken = parameters(function)
+    return next((name for name in (option, _TAKEN_AS.get(option)) if name in taken), None)
+
+
+def check_given(method: str, given: Mapping[str, object], allowed: Callable[[str], object]) -> None:
     """Refuse an option that was given and means nothing to the method."""
     for name in given:
         if not allowed(name):
@@ -105,10 +125,9 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help, with the defaults filled in."""
-        defaults = _Defaults()
         options: list[Any] = self.params
         for option in options:
-            option.help = (option.help or "").format_map(defaults)
+            option.help = (option.help or "").format_map(_Defaults())
         super().format_help(ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -119,12 +138,25 @@ class Command(TyperCommand):
         return super().shell_complete(ctx, incomplete)
 
 
-class _Defaults(dict[str, SimpleNamespace]):
-    """Functions by name, with the defaults of their parameters as they are shown."""
+class _Defaults(dict[str, Any]):
+    """What stands in braces in a help text: a default of :mod:`datassay._choices`, or a public function's."""
 
-    def __missing__(self, function: str) -> SimpleNamespace:
-        self[function] = SimpleNamespace(**{n: _shown(n, p.default) for n, p in parameters(function).items()})
-        return self[function]
+    def __missing__(self, name: str) -> Any:
+        import datassay
+        from datassay import _choices
+
+        return _shown("", getattr(_choices, name)) if name.isupper() else _Function(getattr(datassay, name))
+
+
+class _Function:
+    """A function or a method with the defaults of its parameters, as they are shown."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __getattr__(self, name: str) -> Any:
+        taken = inspect.signature(self.function).parameters
+        return _shown(name, taken[name].default) if name in taken else _Function(getattr(self.function, name))
 
 
 def _shown(name: str, value: object) -> str:
@@ -135,7 +167,6 @@ def _shown(name: str, value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True)
 class Ending(Options):
     """What a command says, and what is to be a failure."""
 
@@ -170,8 +201,11 @@ class Outcome:
     ended: BaseException | None = None  # raised when all was said
 
 
-def command(name: str) -> Callable[[Callable[..., Outcome]], Callable[..., None]]:
-    """Make a function a command: its groups of options are taken apart for typer, and its outcome is said."""
+def command(name: str, app: typer.Typer | None = None) -> Callable[[Callable[..., Outcome]], Callable[..., None]]:
+    """Make a function a command: its groups of options are taken apart for typer, and its outcome is said.
+
+    One of a group of commands is added to ``app``, which the group is.
+    """
 
     def make(function: Callable[..., Outcome]) -> Callable[..., None]:
         groups, single = groups_of(function)
@@ -180,17 +214,18 @@ def command(name: str) -> Callable[[Callable[..., Outcome]], Callable[..., None]
         def run(**options: Any) -> None:
             conditions = check_conditions(options["fail_if"])
             for at, group in groups.items():
-                options[at] = group(**{field.name: options.pop(field.name) for field in fields(group)})  # type: ignore[arg-type]
+                options[at] = group(**{field: options.pop(field) for field in inspect.signature(group).parameters})
             outcome = function(**options)
             try:
-                conclude(name, outcome, options["ending"], conditions)
+                ending = next(group for group in options.values() if isinstance(group, Ending))
+                conclude(name, outcome, ending, conditions)
             finally:
                 if outcome.ended is not None:
                     raise outcome.ended
 
         run.__signature__ = inspect.Signature(single)  # type: ignore[attr-defined]
         run.__annotations__ = {option.name: option.annotation for option in single}
-        return run
+        return run if app is None else app.command(cls=Command)(run)
 
     return make
 
@@ -345,9 +380,7 @@ def refuse_inputs(written: Files, read: "Sequence[str | Path | None]") -> None:
         places.add(path.resolve())
 
 
-def check_written(
-    read: "Sequence[str | Path | None]", tables: Files = (), figures: Files = (), also: Files = ()
-) -> None:
+def check_files(read: "Sequence[str | Path | None]", tables: Files = (), figures: Files = (), also: Files = ()) -> None:
     """Refuse, before any work, what could not be written, would overwrite what is read, or is named twice."""
     from datassay import results
 
@@ -369,3 +402,12 @@ def draw(plot: "Callable[[Axes], Axes]", path: Path | None, width: float = 7, he
     from datassay.results import save_figure
 
     save_figure(plot(Figure(figsize=(width, height), layout="constrained").add_subplot()), path)
+
+
+def save(
+    result: Any, output: Path | None, plot: Path | None = None, width: float = 7, height: float = 4, **how: Any
+) -> None:
+    """Save a result and draw it, whichever is asked for."""
+    if output is not None:
+        result.save(output)
+    draw(lambda axes: result.plot(ax=axes, **given(**how)), plot, width, height)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Outcome, check_written, command, listing, option
+from datassay.cli.command import Ending, Outcome, check_files, command, listing, option
 from datassay.cli.inputs import complete_dataset
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 @command("datasets")
 def datasets(
     name: Annotated[
-        str | None,
-        Argument(help="Describe this one; without it, list all.", autocompletion=complete_dataset),
+        str | None, Argument(help="Describe this one; without it, list all.", autocompletion=complete_dataset)
     ] = None,
     n: int | None = option("Number of records, for simulated ones.", "-n", "--rows"),
     seed: int | None = option("Seed, for simulated ones."),
@@ -45,7 +44,7 @@ def datasets(
         facts = {"datasets": len(every)} | {f"source.{info.name}": info.source for info in every}
         rows = [(one.name, one.source, one.description) for one in every]
         return Outcome(facts, [listing("name", "from", "what it holds", rows=rows)])
-    check_written([name], [output])
+    check_files([name], [output])
     table = load_dataset(name, n=n, seed=seed)
     said = _described(table)
     if output is not None:

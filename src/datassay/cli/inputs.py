@@ -5,18 +5,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
-from datassay._choices import Missing, Scaling, TextColumns
+from datassay._choices import Bound, Missing, Scaling, TextColumns
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Options, given, option
+from datassay.cli.command import Ending, Options, given, option
 
 if TYPE_CHECKING:
-    from datassay._work import Progress
     from datassay.data import Table
 
 COMPLETED: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
@@ -35,7 +33,7 @@ def complete_data(incomplete: str) -> list[str]:
 
 
 def complete_file(incomplete: str) -> list[str]:
-    """What an argument may become that is a file to read: such files, and folders on the way there."""
+    """What an argument may become that is a file that can be read, or a folder on the way there."""
     begun = incomplete.rpartition("/")[2]
     before = incomplete.removesuffix(begun)
     try:
@@ -44,11 +42,9 @@ def complete_file(incomplete: str) -> list[str]:
         return []
     found = []
     for file in here:
-        if file.name.startswith(begun) and (begun or not file.name.startswith(".")):
-            if file.is_dir():
-                found.append(f"{before}{file.name}/")
-            elif file.name.lower().endswith(COMPLETED):
-                found.append(f"{before}{file.name}")
+        named_so = file.name.startswith(begun) and (begun or not file.name.startswith("."))
+        if named_so and (file.is_dir() or file.name.lower().endswith(COMPLETED)):
+            found.append(f"{before}{file.name}{'/' if file.is_dir() else ''}")
     return found
 
 
@@ -66,7 +62,6 @@ Ignore = Annotated[str, Option(help="Columns not to use, separated by commas (a 
 Categorical = Annotated[str, Option(help="Columns to read as categories, such as zip codes, separated by commas.")]
 
 
-@dataclass(frozen=True)
 class Columns(Options):
     """What the columns of a table are."""
 
@@ -79,7 +74,6 @@ class Columns(Options):
         return {"ignore": column_list(self.ignore), "categorical": column_list(self.categorical)}
 
 
-@dataclass(frozen=True)
 class Reading(Columns):
     """What the columns of a table are, and what becomes of what is no number."""
 
@@ -94,25 +88,24 @@ class Reading(Columns):
         return super().arguments() | self.given("text", "missing", "scale")
 
 
-@dataclass(frozen=True)
 class ReadingApart(Reading):
     """The same for records that have no say in it: the columns are what they are among the validation records."""
 
+    validation: Path | None = option("PUBLIC file of validation records, no part of DATA, with the same columns.")
+    split: float | None = option("Share of DATA that is private; the rest is taken to be public. For trying out.")
     missing: Missing | None = option(
         "Missing values: fill in the validation median or a category, or refuse ({read_table.missing})."
     )
     scale: Scaling | None = option("How numbers are scaled, fitted on validation records ({read_table.scale}).")
 
-    def tables(
-        self, data: str, label: str | None, validation: Path | None, split: float | None, seed: int
-    ) -> "tuple[Table, Table]":
+    def tables(self, data: str, label: str | None, seed: int) -> "tuple[Table, Table]":
         """The private and the public table."""
         from datassay import _checks
         from datassay.data import column_names, missing_column, read_table
 
+        validation, split, reading = self.validation, self.split, self.arguments()
         if validation is not None and split is not None:
             raise UsageError("--validation and --split cannot go together: one of them holds the public records")
-        reading = self.arguments()
         if validation is None:
             if split is None:
                 raise UsageError(
@@ -194,9 +187,19 @@ def to_bytes(mebibytes: int | None) -> int | None:
     return None if mebibytes is None else mebibytes * 2**20
 
 
-@dataclass(frozen=True)
-class Threads(Options):
-    """How many threads do the work."""
+class Stable(Options):
+    """The model of layered-shapley, and how many coalitions it is fitted to."""
+
+    kappa: float | None = option(
+        "Of stable-logistic-regression: bound on a record's length, PUBLIC for private values "
+        "({StableLogisticRegression.kappa})."
+    )
+    lam: float | None = option("Of stable-logistic-regression: the penalty ({StableLogisticRegression.lam}).")
+    bound: Bound | None = option("Of layered-shapley: coalitions as published, or fewer for the same promise.")
+
+
+class Threads(Ending):
+    """How many threads do the work, and what is said of it."""
 
     jobs: int = option("Threads; -1 for all cores.", "--jobs", "-j", default=-1)
 
@@ -204,19 +207,17 @@ class Threads(Options):
         if self.jobs != -1 and self.jobs < 1:
             raise UsageError(f"--jobs must be at least 1, or -1 for all cores; got {self.jobs}")
 
-    def arguments(self, progress: "Progress") -> dict[str, Any]:
-        """How to run, as functions take it; how much memory, only if it was said."""
-        return {"n_jobs": self.jobs, "progress": progress} | given(memory=getattr(self, "memory", None))
+    def arguments(self) -> dict[str, Any]:
+        """How to run, as functions take it."""
+        return {"n_jobs": self.jobs, "progress": self.progress} | given(memory=getattr(self, "memory", None))
 
 
-@dataclass(frozen=True)
 class Blocks(Threads):
-    """How many threads do the work, in blocks of which size."""
+    """Threads that do the work in blocks of some size."""
 
     memory: int | None = option("MiB to use for blocks of distances ({knn_shapley.memory}).", min=1, callback=to_bytes)
 
 
-@dataclass(frozen=True)
 class Cluster(Threads):
     """Threads or a Dask cluster, and where what is done is kept."""
 
@@ -251,7 +252,6 @@ class Cluster(Threads):
         return self.checkpoint / part
 
 
-@dataclass(frozen=True)
 class Devices(Cluster):
     """Threads, a Dask cluster or a graphics card."""
 

@@ -1,7 +1,6 @@
 """``datassay ledger``: look into the record of private releases."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ from typer import Argument
 
 from datassay._choices import AnyRelation
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Command, Ending, Options, Outcome, as_text, command, option, refuse_inputs
+from datassay.cli.command import Ending, Options, Outcome, as_text, command, option, refuse_inputs
 
 if TYPE_CHECKING:
     from datassay.privacy import Ledger
@@ -27,7 +26,6 @@ app = typer.Typer(
 )
 
 
-@dataclass(frozen=True)
 class Budget(Options):
     """The ledger to pay from, and the budget of a new one."""
 
@@ -35,38 +33,38 @@ class Budget(Options):
     budget_epsilon: float | None = option("Budget ε of a new ledger.")
     budget_delta: float | None = option("Budget δ of a new ledger; --delta if left out.")
 
+    def open(self, promised: float, relation: AnyRelation) -> "Ledger | None":
+        """The ledger, if one is named; ``promised`` is the δ of a new one that is given none.
 
-def open_ledger(
-    path: Path | None, epsilon: float | None, delta: float | None, promised: float, relation: AnyRelation
-) -> "Ledger | None":
-    """The ledger of that name, if there is one to be; ``promised`` is the δ of a new one that is given none.
+        A new one is made when it is first paid from: a command that fails before that leaves no ledger behind. One that
+        fails after it leaves it there: others may be spending from it.
+        """
+        from datassay import _checks
+        from datassay.privacy import Ledger
 
-    A new one is made when it is first paid from: a command that fails before that leaves no ledger behind. One that
-    fails after it leaves it there: others may be spending from it.
-    """
-    from datassay import _checks
-    from datassay.privacy import Ledger
-
-    if path is None:
-        if epsilon is not None or delta is not None:
-            raise UsageError("a budget is that of a ledger: name it with --ledger")
-        return None
-    if epsilon is not None:
-        epsilon = _checks.number("--budget-epsilon", epsilon, above=0)
-    if delta is not None:
-        delta = _checks.number("--budget-delta", delta, above=0, below=1)
-    if not path.exists():
-        if epsilon is None:
-            raise UsageError(f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon")
-        return Ledger.planned(path, epsilon, promised if delta is None else delta, relation)
-    ledger = Ledger(path, relation=relation)
-    for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
-        if given is not None and given != kept:
-            raise UsageError(
-                f"--budget-{name} {given:g}: the ledger {str(path)!r} has a budget of {name}={kept!r}, and a budget is "
-                "never changed"
-            )
-    return ledger
+        path, epsilon, delta = self.ledger, self.budget_epsilon, self.budget_delta
+        if path is None:
+            if epsilon is not None or delta is not None:
+                raise UsageError("a budget is that of a ledger: name it with --ledger")
+            return None
+        if epsilon is not None:
+            epsilon = _checks.number("--budget-epsilon", epsilon, above=0)
+        if delta is not None:
+            delta = _checks.number("--budget-delta", delta, above=0, below=1)
+        if not path.exists():
+            if epsilon is None:
+                raise UsageError(
+                    f"there is no ledger {str(path)!r}; to make one, give its budget with --budget-epsilon"
+                )
+            return Ledger.planned(path, epsilon, promised if delta is None else delta, relation)
+        ledger = Ledger(path, relation=relation)
+        for name, given, kept in (("epsilon", epsilon, ledger.epsilon), ("delta", delta, ledger.delta)):
+            if given is not None and given != kept:
+                raise UsageError(
+                    f"--budget-{name} {given:g}: the ledger {str(path)!r} has a budget of {name}={kept!r}, and a "
+                    "budget is never changed"
+                )
+        return ledger
 
 
 LedgerFile = Annotated[Path, Argument(help="The ledger's file.")]
@@ -80,8 +78,7 @@ def _existing(path: Path) -> "Ledger":
     return Ledger(path)
 
 
-@app.command(cls=Command)
-@command("ledger show")
+@command("ledger show", app)
 def show(ledger: LedgerFile, ending: Ending) -> Outcome:
     """Show the budget and every release of a ledger.
 
@@ -138,8 +135,7 @@ def _line_by_line(book: "Ledger") -> list[str]:
     return said
 
 
-@app.command(cls=Command)
-@command("ledger export")
+@command("ledger export", app)
 def export(
     ledger: LedgerFile,
     output: Path | None = option("Write here; to the terminal if left out.", "--output", "-o"),
@@ -158,13 +154,9 @@ def export(
     refuse_inputs([output], [ledger])
     book = _existing(ledger)
     text = json.dumps(book.to_dict(), indent=1, ensure_ascii=False)
-
-    def write(file: Path) -> None:
-        file.write_text(f"{text}\n", encoding="utf-8")
-
     notes = []
     if output is not None:
-        write_whole(output, write)
+        write_whole(output, lambda file: file.write_text(f"{text}\n", encoding="utf-8"))
     elif ending.as_json:  # two documents would be one too many
         notes.append("the ledger itself was not written: name a file for it with --output")
     else:

@@ -1,34 +1,21 @@
 """``datassay market``: price records, play the disclosure game, and search for its equilibrium."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from datassay._choices import Attacker, Distance, Measure, StrategyName, Trajectory, Unseen, Utility
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import (
-    Command,
-    Ending,
-    Options,
-    Outcome,
-    check_applies,
-    check_written,
-    command,
-    default,
-    draw,
-    given,
-    option,
-)
+from datassay.cli.command import Ending, Options, Outcome, check_files, check_given, command, default, option, save
 from datassay.cli.inputs import Blocks, Label, ReadingApart, complete_data, nothing_printed, number_list
-from datassay.cli.ledger import open_ledger
+from datassay.cli.ledger import Budget
 
 if TYPE_CHECKING:
     from datassay.market import Disclosure
-    from datassay.results import Values
+    from datassay.results import Result, Values
 
 app = typer.Typer(
     help="""Trade records: price them, play the disclosure game, search for its equilibrium.
@@ -48,11 +35,15 @@ Records = Annotated[
         help="The owner's records: a CSV or Parquet file, or the name of a data set.", autocompletion=complete_data
     ),
 ]
-Validation = Annotated[Path | None, Option(help="File of the consumer's validation records, with the same columns.")]
-Split = Annotated[float | None, Option(help="Share of DATA that is the owner's; the rest validates (to try it out).")]
 
 
-@dataclass(frozen=True)
+class TwoSides(ReadingApart):
+    """How the owner's and the consumer's records are read."""
+
+    validation: Path | None = option("File of the consumer's validation records, with the same columns.")
+    split: float | None = option("Share of DATA that is the owner's; the rest validates (to try it out).")
+
+
 class Consumer(Options):
     """What the consumer learns from, and until when."""
 
@@ -80,18 +71,16 @@ class Consumer(Options):
         return self.given() | {"bounds": (low, high)}
 
 
-@dataclass(frozen=True)
 class Choosing(Options):
     """How the consumer chooses; not every strategy has all of it."""
 
-    share: float | None = option("For random, shapley, shapley-commit: share of the records to use (0.6).")
-    bootstrap: int | None = option("For shapley-commit: rounds before committing (10).", min=1)
-    exploration: float | None = option("For ucb: how much to explore, c (0.1).")
-    learning_rate: float | None = option("For ucb: how fast Q follows rewards, α (0.1).")
+    share: float | None = option("For random, shapley, shapley-commit: share of the records to use ({DEFAULT_SHARE}).")
+    bootstrap: int | None = option("For shapley-commit: rounds before committing ({DEFAULT_BOOTSTRAP}).", min=1)
+    exploration: float | None = option("For ucb: how much to explore, c ({DEFAULT_EXPLORATION}).")
+    learning_rate: float | None = option("For ucb: how fast Q follows rewards, α ({DEFAULT_LEARNING_RATE}).")
     unseen: Unseen | None = option("For ucb: records never queried are at the origin (as published), or absent.")
 
 
-@dataclass(frozen=True)
 class Cost(Options):
     """How the privacy cost of a record grows with its value."""
 
@@ -99,8 +88,17 @@ class Cost(Options):
     gamma: float | None = option("How large the privacy cost is ({price.gamma}).")
 
 
-@app.command(cls=Command)
-@command("market price")
+class Trial(Options):
+    """What --search tries."""
+
+    thetas: str | None = option("For --search: θ to try ({search_prices.thetas}).")
+    markups: str | None = option(
+        "For --search: privacy costs to try, as parts of the value of all for sale ({DEFAULT_MARKUPS})."
+    )
+    budget: float | None = option("For --search: the most that the consumer would pay.")
+
+
+@command("market price", app)
 def price(
     values: Annotated[Path, Argument(help="Values of records, as `datassay value -o` writes them: .parquet or .json.")],
     *,
@@ -108,11 +106,7 @@ def price(
     target: float | None = option("Value that a consumer wants: show what they would buy."),
     share: float | None = option("The same, as a share of all value for sale."),
     search: bool = option("Try many θ and γ: what would the consumer pay, and whom?"),
-    thetas: str | None = option("For --search: θ to try ({search_prices.thetas})."),
-    markups: str | None = option(
-        "For --search: privacy costs to try, as parts of the value of all records for sale (0,0.5,1,2)."
-    ),
-    budget: float | None = option("For --search: the most that the consumer would pay."),
+    trial: Trial,
     output: Path | None = option("Write prices (or the search): .parquet, .csv or .json.", "--output", "-o"),
     bought: Path | None = option("Write what is bought and what each owner is paid: .parquet, .csv or .json."),
     plot: Path | None = option("Draw price against value (or whom the search pays): .svg, .png or .pdf."),
@@ -132,40 +126,33 @@ def price(
     import datassay as da
     from datassay import _checks
 
-    check_written([values], [output, bought], [plot])
+    check_files([values], [output, bought], [plot])
     if (target is None) == (share is None) and (search or target is not None):
         raise UsageError("name one of --target (in units of value) and --share (of all value for sale)")
-    for name in given(budget=budget, thetas=thetas, markups=markups):
+    for name in trial.given():
         if not search:
             raise UsageError(f"--{name} belongs to --search")
     if search and (cost.given() or bought is not None):
         raise UsageError("--search tries --thetas and --markups: leave out --theta, --gamma and --bought")
     if bought is not None and target is None and share is None:
         raise UsageError("--bought needs what the consumer wants: --target or --share")
-    tried = {
-        name: number_list(f"--{name}", text, at_least=0) for name, text in given(thetas=thetas, markups=markups).items()
-    }
-    budget = None if budget is None else _checks.number("--budget", budget, above=0)
+    lists = trial.given("thetas", "markups").items()
+    tried = {name: number_list(f"--{name}", text, at_least=0) for name, text in lists}
+    budget = None if trial.budget is None else _checks.number("--budget", trial.budget, above=0)
     worth = _values_in(values)
     result: Any
-    if search:
-        with nothing_printed():
+    found: list[Result]
+    with nothing_printed():
+        if search:
             result = da.search_prices(worth, target, share=share, budget=budget, progress=ending.progress, **tried)
-        said, facts = [result.summary()], result.facts()
-    else:
-        result = da.price(worth, **cost.given())
-        said, facts = [result.summary()], result.facts()
-        if target is not None or share is not None:
-            with nothing_printed():
-                purchase = result.buy(target, share=share)
-            said.append(purchase.summary())
-            facts |= purchase.facts()
-            if bought is not None:
-                purchase.save(bought)
-    if output is not None:
-        result.save(output)
-    draw(result.plot, plot, 6, 4)
-    return Outcome(facts, said, getattr(result, "notes", ()), [output, bought, plot])
+            found = [result]
+        else:
+            result = da.price(worth, **cost.given())
+            found = [result] if target is None and share is None else [result, result.buy(target, share=share)]
+            save(found[-1], bought)
+    save(result, output, plot, 6, 4)
+    facts = {name: fact for one in found for name, fact in one.facts().items()}
+    return Outcome(facts, [one.summary() for one in found], getattr(result, "notes", ()), [output, bought, plot])
 
 
 def _values_in(path: Path) -> "Values":
@@ -187,7 +174,6 @@ def _values_in(path: Path) -> "Values":
     return found
 
 
-@dataclass(frozen=True)
 class Selling(Options):
     """What the owner gives out."""
 
@@ -197,14 +183,13 @@ class Selling(Options):
     t_max: int | None = option("Queries that each record can be asked ({disclosure_game.t_max}).", min=0)
 
 
-@app.command(cls=Command)
-@command("market play")
+@command("market play", app)
 def play(
     data: Records,
     label: Label = None,
-    validation: Validation = None,
-    split: Split = None,
     *,
+    reading: TwoSides,
+    seed: int | None = option("Seed of a rehearsal, of --split and of --leakage (0)."),
     strategy: StrategyName | None = option(
         "How the consumer chooses ({disclosure_game.strategy}).", "--strategy", "-s"
     ),
@@ -218,14 +203,11 @@ def play(
     leakage: Attacker | None = option(
         "LiRA on a 1-NN of the records and on one of the centres, which an insider knows."
     ),
-    seed: int | None = option("Seed of a rehearsal, of --split and of --leakage (0)."),
-    reading: ReadingApart,
     output: Path | None = option("Write the owner's view of the game: .parquet, .json or .csv.", "--output", "-o"),
     consumer: Path | None = option("Write what the consumer may see, centres included: .parquet, .json or .csv."),
     plot: Path | None = option("Draw the game: .svg, .png or .pdf."),
-    what: Trajectory | None = option("For --plot: what to draw (utility)."),
+    what: Trajectory | None = option("For --plot: what to draw ({Disclosure.plot.what})."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Play the disclosure game: an owner gives out noisy copies of records, a consumer averages them.
 
@@ -243,14 +225,14 @@ def play(
     import datassay as da
     from datassay.market import STRATEGY_OPTIONS
 
-    check_written([data, validation], [output, consumer], [plot], [ledger])
+    check_files([data, reading.validation], [output, consumer], [plot], [ledger])
     chosen = strategy or default("disclosure_game", "strategy")
-    check_applies(chosen, choosing.given(), STRATEGY_OPTIONS[chosen].__contains__)
+    check_given(chosen, choosing.given(), STRATEGY_OPTIONS[chosen].__contains__)
     if ledger is not None and not for_real:
         raise UsageError("a rehearsal has no place in a ledger: add --for-real, or leave out --ledger")
     if consumer is not None and not for_real:
         raise UsageError("a rehearsal protects nobody, and is not for the consumer's eyes: --consumer needs --for-real")
-    if for_real and split is not None:
+    if for_real and reading.split is not None:
         raise UsageError("--split is to try it out: a game for real needs --validation, the consumer's own records")
     if for_real and seed is not None and leakage is None:
         raise UsageError("the noise of a game for real has no seed: leave out --seed, or --for-real to rehearse")
@@ -264,9 +246,9 @@ def play(
         )
     if for_real and buying.target is None:
         raise UsageError("a game for real needs --target: the one computed from the records would tell about them")
-    records, ours = reading.tables(data, label, validation, split, seed)
-    how = run.arguments(ending.progress)
-    book = open_ledger(ledger, budget_epsilon, None, 1e-9, "replace-features")
+    records, ours = reading.tables(data, label, seed)
+    how = run.arguments()
+    book = Budget(ledger, budget_epsilon, None).open(1e-9, "replace-features")
     game: Disclosure = da.disclosure_game(
         records, X_val=ours, strategy=chosen, max_queries=max_queries, ledger=book, seed=None if for_real else seed,
         **selling.given(), **buying.arguments(), **choosing.given(), **how,
@@ -275,8 +257,7 @@ def play(
     if book is not None:
         facts |= book.facts()
         said.append(f"Ledger {book.path}: ε = {book.spent():.6g} of {book.epsilon:g} spent ({book.relation}).")
-    if output is not None:
-        game.save(output)
+    save(game, output, plot, 6.5, 4, what=what)
     code = CUT_SHORT.get(game.outcome)
     ended: BaseException | None = None if code is None else typer.Exit(code)
     if consumer is not None:
@@ -284,7 +265,6 @@ def play(
             game.for_consumer().save(consumer)
         except InputError as error:
             consumer, ended = None, error  # the game was played for real: first what came out
-    draw(lambda axes: game.plot(ax=axes, **given(what=what)), plot, 6.5, 4)
     if leakage is not None and ended is None:
         try:
             found = da.disclosure_leakage(records, None, game, attacker=leakage, seed=seed, **how)
@@ -299,7 +279,6 @@ def play(
 CUT_SHORT = {"interrupted": 130, "ledger unavailable": 4, "stopped by an error": 4}  # with which exit code
 
 
-@dataclass(frozen=True)
 class Tried(Options):
     """What the owner and the consumer try."""
 
@@ -326,7 +305,6 @@ class Tried(Options):
         return found
 
 
-@dataclass(frozen=True)
 class Games(Options):
     """How the games are played."""
 
@@ -335,26 +313,22 @@ class Games(Options):
     unseen: Unseen | None = option("Where records are that were never queried ({search_equilibrium.unseen}).")
 
 
-@app.command(cls=Command)
-@command("market search")
+@command("market search", app)
 def search(
     data: Records,
     label: Label = None,
-    validation: Validation = None,
-    split: Split = None,
     *,
+    reading: TwoSides,
+    seed: int = option("Seed of the games, and of --split.", default=0),
     tried: Tried,
     games: Games,
     buying: Consumer,
     resume: Path | None = option("File that keeps every game; a search cut short goes on from it."),
-    seed: int = option("Seed of the games, and of --split.", default=0),
-    reading: ReadingApart,
     output: Path | None = option("Write every game: .parquet, .json or .csv.", "--output", "-o"),
     plot: Path | None = option("Draw a map: .svg, .png or .pdf."),
-    what: Measure | None = option("For --plot: what to draw (reached)."),
+    what: Measure | None = option("For --plot: what to draw ({Equilibrium.plot.what})."),
     plot_epsilon: float | None = option("For --plot: which ε to draw, if there are several."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Rehearse the disclosure game at every ε and T_max of the owner and every exploration of the consumer.
 
@@ -367,30 +341,26 @@ def search(
     """
     import datassay as da
 
-    check_written([data, validation], [output], [plot], [resume])
-    for name in given(what=what, plot_epsilon=plot_epsilon):
-        if plot is None:
-            raise UsageError(f"--{name.replace('_', '-')} says what to draw: add --plot FILE, or leave it out")
+    check_files([data, reading.validation], [output], [plot], [resume])
+    if plot is None and (what is not None or plot_epsilon is not None):
+        name = "what" if what is not None else "plot-epsilon"
+        raise UsageError(f"--{name} says what to draw: add --plot FILE, or leave it out")
     numbers = tried.arguments()
     epsilons = numbers.get("epsilons", default("search_equilibrium", "epsilons"))
     if plot is not None and len(epsilons) > 1 and plot_epsilon is None:
         raise UsageError("a map is of one ε: choose it with --plot-epsilon")
     if plot_epsilon is not None and plot_epsilon not in epsilons:
         raise UsageError(f"--plot-epsilon must be one of --epsilons {','.join(f'{one:g}' for one in epsilons)}")
-    records, ours = reading.tables(data, label, validation, split, seed)
+    records, ours = reading.tables(data, label, seed)
     options = numbers | games.given() | buying.arguments()
     try:
-        found = da.search_equilibrium(
-            records, X_val=ours, resume=resume, seed=seed, **options, **run.arguments(ending.progress)
-        )
+        found = da.search_equilibrium(records, X_val=ours, resume=resume, seed=seed, **options, **run.arguments())
     except KeyboardInterrupt:
         if resume is None:
             raise
         raise KeyboardInterrupt(
             f"interrupted; the games that ended are kept in {resume}: the same command goes on from there"
         ) from None
-    if output is not None:
-        found.save(output)
-    draw(lambda axes: found.plot(ax=axes, epsilon=plot_epsilon, **given(what=what)), plot, 6, 4.5)
+    save(found, output, plot, 6, 4.5, epsilon=plot_epsilon, what=what)
     said = [f"Validated on {len(ours):,} records of {ours.name}.", found.summary()]
     return Outcome(found.facts(), said, found.notes, [output, plot])

@@ -1,29 +1,28 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
 import warnings
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument
 
-from datassay._choices import Bound, Constants, Distance, NoiseKind, Relation, ReleaseKind
+from datassay._choices import Constants, Distance, NoiseKind, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import (
-    Ending,
     Options,
     Outcome,
-    check_applies,
-    check_written,
+    check_files,
+    check_given,
     command,
     default,
-    draw,
     option,
-    parameters,
+    parameter_of,
+    save,
 )
-from datassay.cli.inputs import Blocks, Label, ReadingApart, as_number, complete_data
-from datassay.cli.ledger import Budget, open_ledger
+from datassay.cli.inputs import Blocks, Label, ReadingApart, Stable, as_number, complete_data
+from datassay.cli.ledger import Budget
 from datassay.cli.models import make_model
 
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ if TYPE_CHECKING:
 
 Method = Literal["tknn-shapley", "knn-shapley", "layered-shapley"]
 LAYERED: Method = "layered-shapley"
-# What a function that has no parameter of an option's name must take for the option to mean something.
-_TAKEN_AS = {"classes": "n_classes", "kappa": "model", "lam": "model"}
 
 
-@dataclass(frozen=True)
 class Promise(Options):
     """What is promised to every owner."""
 
@@ -56,7 +52,6 @@ class Promise(Options):
     )
 
 
-@dataclass(frozen=True)
 class Details(Options):
     """Options that not every method has."""
 
@@ -74,16 +69,12 @@ class Details(Options):
     classes: int | None = option("Number of classes, if the public records do not have all of them.")
 
 
-@dataclass(frozen=True)
-class Layered(Options):
+class Layered(Stable):
     """Options of layered-shapley alone."""
 
     panel = "For layered-shapley"
-    kappa: float | None = option("PUBLIC bound on the length of a record's features (1).")
-    lam: float | None = option("Strength of the penalty (1).")
     alpha: float | None = option("Sampling error allowed ({layered_design.alpha}).")
     beta: float | None = option("Chance of a larger sampling error ({layered_design.beta}).")
-    bound: Bound | None = option("Coalitions as published, or fewer for the same promise.")
     design: Path | None = option("File of coalitions drawn before; it may be public.")
     noise: NoiseKind | None = option("Certified, or as published (which no proof supports).")
     constants: Constants | None = option("Stability on this validation set, or textbook.")
@@ -103,21 +94,18 @@ def private_value(
         ),
     ],
     label: Label = None,
-    validation: Path | None = option("PUBLIC file of validation records, no part of DATA, with the same columns."),
-    split: float | None = option("Share of DATA that is private; the rest is taken to be public. For trying out."),
     *,
+    reading: ReadingApart,
+    seed: int = option("Seed of --split. Noise has no seed.", default=0),
     promise: Promise,
     method: Method = option("How records are valued.", "--method", "-m", default="tknn-shapley"),
     details: Details,
     layered: Layered,
     budget: Budget,
-    reading: ReadingApart,
-    seed: int = option("Seed of --split. Noise has no seed.", default=0),
     output: Path | None = option("The operator's file: .parquet, .json or .csv.", "--output", "-o"),
     owners: Path | None = option("New folder for one small JSON file an owner: their value and the guarantee."),
     plot: Path | None = option("Draw the distribution of values: .svg, .png or .pdf."),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Tell every owner what their record is worth without leaking anybody else's: values under differential privacy.
 
@@ -139,25 +127,22 @@ operator.parquet
 
     if owners is not None:
         results.check_new_folder(owners)
-    check_written([data, validation, layered.pilot], [output], [plot], [owners, budget.ledger])
-    private, public = reading.tables(data, label, validation, split, seed)
+    check_files([data, reading.validation, layered.pilot], [output], [plot], [owners, budget.ledger])
+    private, public = reading.tables(data, label, seed)
     relation = promise.relation or ("replace" if method == LAYERED else default("private_tknn_shapley", "relation"))
     delta = default("private_tknn_shapley", "delta") if promise.delta is None else promise.delta
-    ledger = open_ledger(budget.ledger, budget.budget_epsilon, budget.budget_delta, delta, relation)
-    taken = parameters(f"private_{method.replace('-', '_')}")
+    ledger = budget.open(delta, relation)
     options = details.given() | layered.given()
-    check_applies(method, options, lambda name: name in taken or _TAKEN_AS.get(name) in taken)
-    arguments = run.arguments(ending.progress) | {"ledger": ledger}
+    check_given(method, options, partial(parameter_of, f"private_{method.replace('-', '_')}"))
+    arguments = run.arguments() | {"ledger": ledger}
     if method == LAYERED:
         arguments["seed"] = seed
-        values = _layered(private, public, promise, options, arguments, ending.quiet)
+        values = _layered(private, public, promise, options, arguments, run.quiet)
     else:
         values = _by_neighbours(method, private, public, promise.given() | options, arguments)
-    if output is not None:
-        values.save(output)
+    save(values, output, plot)
     if owners is not None:
-        values.save_owners(owners, progress=ending.progress)
-    draw(values.plot, plot)
+        values.save_owners(owners, progress=run.progress)
     facts, said = values.facts(), [f"Public: {len(public):,} validation records of {public.name}.", values.summary()]
     if ledger is not None:
         facts |= ledger.facts()
@@ -191,12 +176,7 @@ def _by_neighbours(
 
 
 def _layered(
-    private: "Table",
-    public: "Table",
-    promise: Promise,
-    options: dict[str, Any],
-    run: dict[str, Any],
-    quiet: bool,
+    private: "Table", public: "Table", promise: Promise, options: dict[str, Any], run: dict[str, Any], quiet: bool
 ) -> "PrivateValues":
     """Say what to expect, from public records alone; then release."""
     import datassay as da

@@ -1,16 +1,14 @@
 """``datassay release``: which version of a table may leave, and what does it cost?"""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from datassay._choices import TextColumns, Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, default, draw, option
+from datassay.cli.command import Options, Outcome, check_files, command, default, draw, option, save
 from datassay.cli.inputs import Columns, Data, Label, Threads, column_list, load_table
 
 
-@dataclass(frozen=True)
 class Groups(Options):
     """How k=… makes groups of people who look alike."""
 
@@ -33,17 +31,12 @@ class Groups(Options):
         return lambda table: da.release.mondrian(table, int(number), strict=not self.relaxed, **options)
 
 
-@dataclass(frozen=True)
 class Attack(Options):
     """How people are searched for in what is released, and how its use is measured."""
 
-    k: int | None = option(
-        "Neighbours of the classifier that measures utility ({compare_releases.k}).", "--k", "-k", min=1
-    )
+    k: int | None = option("Neighbours of the classifier for utility ({compare_releases.k}).", "--k", "-k", min=1)
     people: int | None = option("Attack this many people, drawn at random ({compare_releases.people}).", min=1)
-    permutations: int | None = option(
-        "Random orders of the attributes for each person ({compare_releases.permutations})."
-    )
+    permutations: int | None = option("Random orders of the attributes ({compare_releases.permutations}).")
     scenarios: Weighing | None = option(
         "What attackers know: each number of attributes, or each set, as likely ({compare_releases.scenarios})."
     )
@@ -71,7 +64,6 @@ def release(
     plot: Path | None = option("Draw utility against safety: .svg, .png, .pdf."),
     plot_risks: Path | None = option("Draw the risk of people as boxes: .svg, .png, .pdf."),
     run: Threads,
-    ending: Ending,
 ) -> Outcome:
     """Strategies side by side: the risk that each leaves, how like the original it is, what can be learned from it.
 
@@ -87,25 +79,18 @@ def release(
     """
     import datassay as da
 
-    check_written([data], [output, to], [plot, plot_risks])
+    check_files([data], [output, to], [plot, plot_risks])
     if (write is None) != (to is None):
         raise UsageError("--write names the strategy and --to the file: give both")
     table = load_table(data, label, reading.id, reading.arguments() | {"text": text})
     compared = default("compare_releases", "strategies") if strategies is None else column_list(strategies)
-    found = da.compare_releases(
-        table,
-        strategies={name: groups.strategy(name) for name in compared},
-        individuals=individuals,
-        seed=seed,
-        **search.given(),
-        **run.arguments(ending.progress),
-    )
+    ways = {name: groups.strategy(name) for name in compared}
+    how: dict[str, Any] = search.given() | run.arguments()
+    found = da.compare_releases(table, strategies=ways, individuals=individuals, seed=seed, **how)
     made = None
     if write is not None:
         made = da.release.make_release(groups.strategy(write), table, seed=seed, **search.given("k"))
-    if output is not None:
-        found.save(output)
-    draw(found.plot, plot, 7, 5)
+    save(found, output, plot, 7, 5)
     draw(found.plot_risks, plot_risks, 7, 0.4 * len(found) + 1.2)
     if made is not None and to is not None:
         made.save(to, ids=with_ids)

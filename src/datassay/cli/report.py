@@ -1,16 +1,14 @@
 """``datassay report``: one command, the whole answer."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from datassay._errors import InputError
-from datassay.cli.command import Ending, Options, Outcome, command, option, refuse_inputs
+from datassay.cli.command import Options, Outcome, command, option, refuse_inputs
 from datassay.cli.inputs import Blocks, Columns, Data, Label, column_list, nothing_printed
 
 
-@dataclass(frozen=True)
 class Questions(Options):
     """What the report is to say, and how it finds out."""
 
@@ -26,7 +24,7 @@ class Questions(Options):
     show_rows: bool = option("Show the rows of the records listed. Without it, none is shown.")
     quick: bool = option("A first look: smaller samples, fewer strategies.")
     most: int | None = option(
-        "Of more records than this, draw so many wherever pairs are looked at (60000; quick 5000)."
+        "Of more records, draw so many wherever pairs are looked at ({MOST_PAIRED}; quick {MOST_PAIRED_QUICKLY})."
     )
     k: int | None = option("Number of neighbours ({report.k}).", "--k", "-k", min=1)
     balance: float | None = option("How much larger classes count in values, the smallest being 1.")
@@ -42,17 +40,13 @@ def report(
     data: Data,
     label: Label = None,
     output: Path = option(
-        "Write the page here: .html; a .json with all of it goes beside it.",
-        "--output",
-        "-o",
-        default=Path("report.html"),
+        "Write the page here: .html; a .json with all of it beside it.", "--output", "-o", default=Path("report.html")
     ),
     *,
     asked: Questions,
     reading: Columns,
     seed: int = option("Seed of all draws (private noise has none).", default=0, min=0),
     run: Blocks,
-    ending: Ending,
 ) -> Outcome:
     """Write one page that says what the data is worth, what it leaks, who can be found, what to release and to tell.
 
@@ -76,7 +70,7 @@ def report(
     with nothing_printed():
         made = da.report(
             data, label, id=reading.id, seed=seed, **reading.arguments(), **asked.arguments(),
-            **run.arguments(None if ending.quiet else Pace(run.jobs, bar=sys.stderr.isatty())),
+            **run.arguments() | {"progress": None if run.quiet else Pace(run.jobs, bar=sys.stderr.isatty())},
         )  # fmt: skip
     if all(section.left_out for section in made.sections):
         why = dict.fromkeys(section.left_out.rstrip(".") for section in made.sections)

@@ -8,10 +8,11 @@ import typer
 from typer import Argument
 
 from datassay._errors import InputError, UsageError
-from datassay.cli.command import Ending, Outcome, as_text, check_written, command, draw, listing, option
+from datassay.cli.command import Ending, Outcome, as_text, check_files, command, draw, listing, option
 
 if TYPE_CHECKING:
     from datassay.reproduce import Reproduction
+    from datassay.results import Fact
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -23,8 +24,7 @@ def _complete(incomplete: str) -> list[str]:
 @command("reproduce")
 def reproduce(
     name: Annotated[
-        str | None,
-        Argument(help="What to reproduce; without it, list what there is.", autocompletion=_complete),
+        str | None, Argument(help="What to reproduce; without it, list what there is.", autocompletion=_complete)
     ] = None,
     data: Path | None = option("Folder with the Parquet files; DATASSAY_DATA if left out."),
     figure: Path | None = option("Draw it, where there is a figure: .svg, .png or .pdf."),
@@ -44,7 +44,7 @@ def reproduce(
     from datassay.reproduce import list_reproductions
     from datassay.reproduce import reproduce as redo
 
-    check_written([], figures=[figure])
+    check_files([], figures=[figure])
     if data is not None:
         if not data.is_dir():
             raise InputError(f"--data {str(data)!r} is not a folder")
@@ -53,17 +53,16 @@ def reproduce(
         if figure is not None:
             raise UsageError("name what to draw, such as: datassay reproduce tknn-detection --figure f.svg")
         known = list_reproductions()
-        return Outcome(
-            {"reproductions": len(known)} | {f"title.{key}": title for key, title in known.items()},
-            [listing("name", "what it redoes", rows=list(known.items()))],
-        )
+        facts: dict[str, Fact] = {"reproductions": len(known)}
+        facts |= {f"title.{key}": title for key, title in known.items()}
+        return Outcome(facts, [listing("name", "what it redoes", rows=list(known.items()))])
     result = redo(name)
     notes = []
-    if figure is not None and result.draw is None:
+    if result.draw is not None:
+        draw(result.draw, figure)
+    elif figure is not None:
         notes.append(f"there is no figure of {name}; nothing was drawn")
         figure = None
-    elif result.draw is not None:
-        draw(result.draw, figure)
     said = [_beside(result), f"{result.finding}."]
     return Outcome(result.facts(), said, notes, [figure], None if result.holds else typer.Exit(1))
 

@@ -1,6 +1,5 @@
 """``datassay risk``: who can be found in what was released, and what gives them away."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,18 +7,16 @@ from typer import Argument
 
 from datassay._choices import Weighing
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, given, option
+from datassay.cli.command import Options, Outcome, check_files, command, given, option, save
 from datassay.cli.inputs import Categorical, Cluster, column_list, complete_file
 
 
-@dataclass(frozen=True)
 class Search(Options):
     """Who is searched for, and how."""
 
     people: int | None = option("Attack this many people, drawn at random.", min=1)
-    permutations: int | None = option(
-        "Random orders of the attributes for each person ({reidentification_risk.permutations})."
-    )
+    permutations: int | None = option("Random orders of the attributes ({reidentification_risk.permutations}).")
+    seed: int = option("Seed of the orders and of the people drawn.", default=0)
     neighbours: int | None = option("Neighbours that say what is near (2%).")
 
 
@@ -42,14 +39,12 @@ def risk(
     search: Search,
     shapley: bool = option("Also tell which attributes give people away."),
     categorical: Categorical = "",
-    seed: int = option("Seed of the orders and of the people drawn.", default=0),
     output: Path | None = option("Write each person's risk: .parquet, .csv, .json.", "--output", "-o"),
     shapley_output: Path | None = option("Write each person's values by attribute: .parquet, .csv, .json."),
     plot: Path | None = option("Draw the distribution of risk: .svg, .png, .pdf."),
     plot_shapley: Path | None = option("Draw which attributes give people away."),
     top: int = option("How many people to list.", default=5, min=0),
     run: Cluster,
-    ending: Ending,
 ) -> Outcome:
     """How likely it is that people are found in a release: linkability, information gain, risk; beside guessing.
 
@@ -65,30 +60,25 @@ def risk(
     """
     import datassay as da
 
-    check_written([original, released, control], [output, shapley_output], [plot, plot_shapley])
+    check_files([original, released, control], [output, shapley_output], [plot, plot_shapley])
     if known and scenarios not in (None, "uniform"):
         raise UsageError("--known names the scenarios: leave out --scenarios")
     here = da.read_table(original, id=id, categorical=column_list(categorical), text="categorical")
     there = da.read_table(released, id=None if synthetic else id, like=here, text="categorical")
     outside = None if control is None else da.read_table(control, like=here, text="categorical")
     common: dict[str, Any] = {"columns": column_list(columns) or None, "synthetic": synthetic}
-    how = common | search.given() | {"seed": seed} | run.arguments(ending.progress)
+    how = common | search.given() | run.arguments()
     attackers = given(scenarios=_named(known) if known else scenarios)
     values = None
     with run.at_work():
-        found = da.reidentification_risk(
-            here, there, control=outside, checkpoint=run.folder("risk"), **attackers, **how
-        )
+        kept = run.folder("risk")
+        found = da.reidentification_risk(here, there, control=outside, checkpoint=kept, **attackers, **how)
         if shapley or shapley_output is not None or plot_shapley is not None:
             values = da.reidentification_shapley(here, there, checkpoint=run.folder("shapley"), **how)
     asked = da.score_queries(here, there, query, **common, **search.given("neighbours")) if query else None
-    if output is not None:
-        found.save(output)
-    draw(found.plot, plot)
+    save(found, output, plot)
     if values is not None:
-        if shapley_output is not None:
-            values.save(shapley_output)
-        draw(values.plot, plot_shapley, 7, 0.35 * len(values.columns) + 1.2)
+        save(values, shapley_output, plot_shapley, 7, 0.35 * len(values.columns) + 1.2)
     facts, said, notes = found.facts(), [found.summary(top)], list(found.notes)
     for told in (values, asked):
         if told is not None:

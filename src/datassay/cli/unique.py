@@ -1,28 +1,25 @@
 """``datassay unique``: which attributes identify people, whom, and what coarsening them would change."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from datassay._choices import MissingValues
+from datassay._choices import Calculation, MissingValues
 from datassay._errors import UsageError
-from datassay.cli.command import Ending, Options, Outcome, check_written, command, draw, given, option
+from datassay.cli.command import Options, Outcome, check_files, command, given, option, save
 from datassay.cli.inputs import Categorical, Data, Id, Threads, column_list, to_bytes
 
 
-@dataclass(frozen=True)
 class Sampling(Options):
     """How many orders of the attributes are drawn, where not all are visited."""
 
+    seed: int = option("Sampling: seed of the orders.", default=0)
     permutations: int | None = option("Sampling: how many orders.")
     tolerance: float | None = option("Sampling: until means are known to ± this many bits.")
     seconds: float | None = option("Sampling: until this time is over.")
-    confidence: float | None = option(
-        "Sampling: probability that an interval covers ({uniqueness_shapley.confidence})."
-    )
+    confidence: float | None = option("Sampling: chance that an interval covers ({uniqueness_shapley.confidence}).")
 
 
-@dataclass(frozen=True)
 class Counting(Threads):
     """How many threads count, and in how much memory."""
 
@@ -53,7 +50,6 @@ def unique(
     sampled: bool = option("Estimate from random orders of the attributes (always beyond 20)."),
     *,
     sampling: Sampling,
-    seed: int = option("Sampling: seed of the orders.", default=0),
     output: Path | None = option("Write the bits of each person: .parquet, .csv, .json.", "--output", "-o"),
     tables: Path | None = option(
         "Write all tables into a new folder, as CSV: means, sets, groups, changes, pairs, by_….csv."
@@ -64,7 +60,6 @@ def unique(
     plot_changes: Path | None = option("Draw the effect of coarsening, dropping, a key."),
     top: int = option("How many people to list.", default=5, min=0),
     run: Counting,
-    ending: Ending,
 ) -> Outcome:
     """Which attributes identify people: bits for each person, attribute and group, and what coarsening would change.
 
@@ -83,7 +78,7 @@ def unique(
     if tables is not None:
         results.check_new_folder(tables)
     figures = [plot, plot_means, plot_by, plot_changes]
-    check_written([data], [output], figures, [tables])
+    check_files([data], [output], figures, [tables])
     if plot_by is not None and not grouping:
         raise UsageError("--plot-by needs --by: the column to group people by")
     changed = _coarsenings("--coarsen", coarsen or [])
@@ -97,41 +92,31 @@ def unique(
         reading: dict[str, Any] = {}
     else:
         table, reading = path, {"id": id, "categorical": column_list(categorical), "carry": list(grouping)}
+    how = reading | given(missing=missing) | sampling.given() | run.arguments()
+    method: Calculation | None = "sampled" if sampled else None
     found = da.uniqueness_shapley(
-        table,
-        column_list(columns) or None,
-        coarsen=changed,
-        weights=weights,
-        method="sampled" if sampled else None,
-        seed=seed,
-        **given(missing=missing),
-        **sampling.given(),
-        **run.arguments(ending.progress),
-        **reading,
+        table, column_list(columns) or None, coarsen=changed, weights=weights, method=method, **how
     )
-    grouped = {name: found.by(name, how) for name, how in grouping.items()}
+    grouped = {name: found.by(name, steps) for name, steps in grouping.items()}
     changes = found.changes(column_list(drop), key) if changed or drop or key else None
-    shown: dict[str, Any] = {f"by_{name}": told for name, told in grouped.items()}
-    shown |= {"changes": changes} if changes is not None else {}
-    shown |= {"pairs": found.interactions()} if pairs else {}
+    shown: dict[str, Any] = {f"by_{name}": table for name, table in grouped.items()}
+    shown |= given(changes=changes, pairs=found.interactions() if pairs else None)
     groups = found.groups()
-    if output is not None:
-        found.save(output)
+    save(found, output, plot, 9, 4)
     if tables is not None:
         _save_tables(tables, {"means": found.mean(), "groups": groups, **shown})
-    draw(found.plot, plot, 9, 4)
-    draw(found.mean().plot, plot_means, 7, min(12, 0.45 * len(found.columns) + 1.2))
+    save(found.mean(), None, plot_means, 7, min(12, 0.45 * len(found.columns) + 1.2))
     if grouped:
         first = next(iter(grouped.values()))
-        draw(first.plot, plot_by, 8, 0.32 * min(len(first), 30) + 1.6)
+        save(first, None, plot_by, 8, 0.32 * min(len(first), 30) + 1.6)
     if changes is not None:
-        draw(changes.plot, plot_changes, 8, 0.32 * len(changes) + 1.6)
+        save(changes, None, plot_changes, 8, 0.32 * len(changes) + 1.6)
     facts = found.facts() | groups.facts()
     said = [found.summary(top), f"\n{replace(groups, notes=()).summary(0)}"]
-    for told in shown.values():
-        facts |= told.facts()
-        new = tuple(note for note in told.notes if note not in found.notes)
-        said.append(f"\n{replace(told, notes=new).summary(20)}")
+    for one in shown.values():
+        facts |= one.facts()
+        new = tuple(note for note in one.notes if note not in found.notes)
+        said.append(f"\n{replace(one, notes=new).summary(20)}")
     notes = [note for one in (found, groups, *shown.values()) for note in one.notes]
     return Outcome(facts, said, notes, [output, tables, *figures])
 

@@ -1,28 +1,27 @@
 """``datassay value``: what every record of a table is worth."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import typer
 
-from datassay._choices import Bound, Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
+from datassay._choices import Distance, KnnUtility, Model, RecordScaling, Sampling, Variant
 from datassay._errors import InputError, UsageError
 from datassay.cli.command import (
-    Ending,
     Options,
     Outcome,
-    check_applies,
-    check_written,
+    check_files,
+    check_given,
     command,
     default,
     draw,
     given,
     option,
-    parameters,
+    parameter_of,
+    save,
 )
-from datassay.cli.inputs import Data, Devices, Label, Reading, as_number, load_table, names_many
+from datassay.cli.inputs import Data, Devices, Label, Reading, Stable, as_number, load_table, names_many
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,24 +31,11 @@ if TYPE_CHECKING:
     from datassay.results import Values
     from datassay.value import Design, Tuning
 
-Method = Literal[
-    "knn-shapley",
-    "knn-banzhaf",
-    "knn-loo",
-    "tknn-shapley",
-    "self-shapley",
-    "waka",
-    "self-waka",
-    "data-shapley",
-    "data-banzhaf",
-    "beta-shapley",
-    "leave-one-out",
-    "data-oob",
-    "layered-shapley",
-]
+ByNeighbours = Literal["knn-shapley", "knn-banzhaf", "knn-loo", "tknn-shapley", "self-shapley", "waka", "self-waka"]
+ByModel = Literal["data-shapley", "data-banzhaf", "beta-shapley", "leave-one-out", "data-oob", "layered-shapley"]
+Method = Literal[ByNeighbours, ByModel]
 
 
-@dataclass(frozen=True)
 class Nearest(Options):
     """How records are valued by nearest neighbours."""
 
@@ -64,15 +50,8 @@ class Nearest(Options):
     balance: float | None = option("Weigh validation classes: others count this many times the smallest.")
     tolerance: float | None = option("Allow values to be off by as much, for speed; exact without.")
 
-    def __post_init__(self) -> None:
-        from datassay import _checks
 
-        if self.balance is not None:
-            _checks.number("--balance", self.balance, above=0)
-
-
-@dataclass(frozen=True)
-class Fits(Options):
+class Fits(Stable):
     """How records are valued by models that are fitted to coalitions of them."""
 
     panel = "Methods that fit a model (data-shapley and those after it)"
@@ -80,24 +59,20 @@ class Fits(Options):
     model: Model | None = option("Which model is fitted (logistic-regression).")
     scoring: str | None = option("A score of scikit-learn's, such as neg_log_loss; or clipped_log_loss.")
     group_by: str | None = option("Column that names the owner of a record: value owners instead of records.")
-    max_coalitions: int | None = option("Stop after so many model fits (10,000 if no other limit is given).")
+    max_coalitions: int | None = option("Stop after so many fits ({DEFAULT_COALITIONS} if no other limit is given).")
     max_seconds: float | None = option("Stop after so much time.")
     max_width: float | None = option("Stop when every interval is narrower than this.")
     sampling: Sampling | None = option("How orders are drawn; exact visits every coalition of a few owners.")
     truncation: float | None = option("Follow an order only until the score is within this of everybody's.")
     alpha: float | None = option(
-        "For layered-shapley: the error allowed ({layered_design.alpha}). For beta-shapley: its alpha "
-        "({beta_shapley.alpha})."
+        "Of layered-shapley, the error allowed ({layered_design.alpha}); alpha of beta-shapley ({beta_shapley.alpha})."
     )
     beta: float | None = option(
-        "For layered-shapley: the chance of a larger error ({layered_design.beta}). For beta-shapley: its "
-        "beta ({beta_shapley.beta})."
+        "Of layered-shapley, the chance of a larger one ({layered_design.beta}); beta of beta-shapley "
+        "({beta_shapley.beta})."
     )
     c: float | None = option("For layered-shapley: a record adds at most c/k to k others.")
-    bound: Bound | None = option("For layered-shapley: coalitions as published, or fewer for the same promise.")
     design: Path | None = option("For layered-shapley: file of the drawn coalitions; read if it exists, else written.")
-    kappa: float | None = option("For stable-logistic-regression: bound on a record's length (1).")
-    lam: float | None = option("For stable-logistic-regression: strength of the penalty (1).")
     cache: Path | None = option("File that keeps scores by coalition; a run cut short goes on from it.")
     convergence: Path | None = option("Draw how estimates converged: .svg, .png or .pdf.")
 
@@ -125,7 +100,6 @@ def value(
         "Read DATA, a Parquet file, in blocks: it need not fit into memory. A folder or pattern always is."
     ),
     run: Devices,
-    ending: Ending,
 ) -> Outcome:
     """Tell what every record is worth: read a table, value its records, write and summarise the values.
 
@@ -150,15 +124,19 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
 
       datassay value "people/*.parquet" --validation val.parquet --label y --method tknn-shapley --tau -0.5
     """
+    from datassay import _checks
+
+    if near.balance is not None:
+        _checks.number("--balance", near.balance, above=0)
     convergence, design = fits.convergence, fits.design
-    check_written([data, validation], [output], [plot, convergence], [design, fits.cache])
+    check_files([data, validation], [output], [plot, convergence], [design, fits.cache])
     if validation is not None and split is not None:
         raise UsageError("--validation and --split cannot go together: one of them holds the validation records")
     asked = Request(
         method, data, label, validation, split, seed, truth, reading,
-        near.given() | fits.given() | run.given("checkpoint", "device"), run.arguments(ending.progress), ending.quiet,
+        near.given() | fits.given() | run.given("checkpoint", "device"), run.arguments(), run.quiet,
     )  # fmt: skip
-    check_applies(method, asked.options, asked.taken)
+    check_given(method, asked.options, asked.takes)
     if truth is not None and fits.group_by is not None:
         raise UsageError("--truth is about records, and --group-by values owners: leave one of them out")
     if streamed or names_many(data):
@@ -168,9 +146,7 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
             values, how, tuned, marked = value_in_memory(asked)
     if split is not None:
         values = replace(values, seed=seed)
-    if output is not None:
-        values.save(output)
-    draw(values.plot, plot)
+    save(values, output, plot)
     notes = list(values.notes)
     if convergence is not None and getattr(values, "history", None) is None:
         notes.append(f"{convergence} was not written: exact values do not converge, and there is nothing to draw")
@@ -194,15 +170,6 @@ owner --max-seconds 600 --cache sales.utilities -o owners.parquet
 
 
 SELF: Final = ("self-shapley", "self-waka")
-# What a function that has no parameter of an option's name must take for the option to mean something.
-_TAKEN_AS: Final = {
-    "balance": "weights",
-    "group_by": "groups",
-    "max_coalitions": "max_bags",
-    "kappa": "model",
-    "lam": "model",
-    "convergence": "max_width",
-}
 
 
 @dataclass(frozen=True)
@@ -226,11 +193,9 @@ class Request:
         """The name of the function to call."""
         return self.method.replace("-", "_")
 
-    @property
-    def taken(self) -> Callable[[str], bool]:
+    def takes(self, option: str) -> bool:
         """Whether an option means something to the method: its function takes it."""
-        taken = parameters(self.function)
-        return lambda option: option in taken or _TAKEN_AS.get(option) in taken
+        return parameter_of(self.function, option) is not None
 
     def call(self, *data: object, **options: Any) -> "Values":
         """The values."""
@@ -278,20 +243,17 @@ def value_in_memory(asked: Request) -> Valued:
         how = f"Every record of {train.name} valued for predicting itself."
     else:
         how = f"Validated on the other records of {train.name}, each in turn."
-    marked = None if asked.truth is None else _marked(train, asked.truth)
-    if asked.taken("model"):
+    marked = None
+    if asked.truth is not None:
+        from datassay.data import truth
+
+        marked = truth(train, asked.truth)
+        if marked.all() or not marked.any():
+            raise InputError(f"--truth {asked.truth!r} is {marked[0].item()} in every record; there is nothing to find")
+    if asked.takes("model"):
         return Valued(_by_model(asked, train, held_out), how, None, marked)
     values, tuned = _by_neighbours(asked, train, held_out)
     return Valued(values, how, tuned, marked)
-
-
-def _marked(table: "Table", name: str) -> "NDArray[np.bool_]":
-    from datassay.data import truth
-
-    marked = truth(table, name)
-    if marked.all() or not marked.any():
-        raise InputError(f"--truth {name!r} is {marked[0].item()} in every record; there is nothing to find")
-    return marked
 
 
 def check_threshold(options: dict[str, Any]) -> None:
@@ -316,7 +278,7 @@ def _by_neighbours(asked: Request, train: "Table", held_out: "Table | None") -> 
         metric = default(asked.function, "metric") if metric is None else metric
         data = da.Neighbours(train, held_out, metric=metric, **given(memory=asked.run.get("memory")))
     else:
-        common |= given(metric=metric) | ({"X_val": held_out} if asked.taken("X_val") else {})
+        common |= given(metric=metric) | ({"X_val": held_out} if asked.takes("X_val") else {})
     if balance is not None:
         common["weights"] = da.balance_weights((train if held_out is None else held_out).labels, balance)
     if asked.method == "waka":
@@ -339,20 +301,18 @@ def _by_model(asked: Request, train: "Table", held_out: "Table | None") -> "Valu
     """Values by a model that is fitted again and again."""
     from datassay.cli.models import make_model
 
-    if not asked.taken("X_val"):
+    if not asked.takes("X_val"):
         if held_out is not None:
             raise UsageError(f"{asked.method} needs no validation records: leave out --validation and --split")
     elif held_out is None:
-        raise UsageError(
-            f"{asked.method} scores a model: name validation records with --validation, or use --split 0.8"
-        )
+        need = "name validation records with --validation, or use --split 0.8"
+        raise UsageError(f"{asked.method} scores a model: {need}")
     options = {name: option for name, option in asked.options.items() if name != "convergence"}
-    layered, c = asked.taken("design"), options.pop("c", None)
+    layered, c = asked.takes("design"), options.pop("c", None)
     constants = {name: options.pop(name) for name in ("kappa", "lam") if name in options}
     estimator = make_model(options.pop("model", None), stable=layered and c is None, **constants)
-    taken = parameters(asked.function)
-    options = {name if name in taken else _TAKEN_AS[name]: option for name, option in options.items()}
-    if asked.taken("X_val"):
+    options = {str(parameter_of(asked.function, name)): option for name, option in options.items()}
+    if asked.takes("X_val"):
         options["X_val"] = held_out
     if layered:
         promise = options.keys() & {"alpha", "beta", "bound"}

@@ -23,8 +23,8 @@ from .inputs import FittedOn as FittedOn
 from .inputs import Inputs as Inputs
 from .inputs import prepare as prepare
 from .inputs import prepare_records as prepare_records
-from .labels import as_ids as as_ids
 from .labels import as_labels as as_labels
+from .labels import ids_of as ids_of
 from .labels import is_missing as is_missing
 from .partitions import is_dask as is_dask
 from .reading import as_table as as_table

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._tensors import as_array
 from datassay.data.encoding import Encoder, fit_encoder
-from datassay.data.labels import Codes, as_ids, as_labels, as_targets, coded
+from datassay.data.labels import Codes, as_labels, as_targets, coded, ids_of
 from datassay.data.reading import frame_index
 from datassay.data.records import ACCEPTED, Records, scaled
 from datassay.data.table import Table
@@ -194,7 +193,7 @@ def _join(
     small: Codes = codes.astype(np.uint8, copy=False) if len(classes) <= 256 else codes.astype(np.int32)
     unseen = classes[np.bincount(codes[:n], minlength=len(classes))[: len(classes)] == 0]
     notes = (*notes, *_notes_on(classes, unseen))
-    chosen = np.arange(n) if ids is None else _ids(ids, n)
+    chosen = ids_of(ids, n)
     return Inputs(
         points, points_val, labels, labels_val, small[:n], small[n:], classes, chosen, ids is not None, notes, encoder
     )
@@ -205,13 +204,6 @@ def _notes_on(classes: NDArray[np.generic], unseen: NDArray[np.generic]) -> list
     if len(classes) == 1:
         notes.append(f"there is one class only ({classes[0]!s}), so labels tell records apart no more")
     return notes
-
-
-def _ids(given: object, n: int) -> NDArray[np.generic]:
-    found = as_ids(as_array(given), "ids")
-    if len(found) != n:
-        raise InputError(f"ids has {len(found)} entries for {n} records")
-    return found
 
 
 def prepare_records(records: Records, y: object, X_val: object, y_val: object, ids: object) -> Inputs:
@@ -229,7 +221,7 @@ def prepare_records(records: Records, y: object, X_val: object, y_val: object, i
     classes = np.unique(np.concatenate([records.classes, labels_val]))
     codes = records.codes(classes)
     notes = (*records.notes, *_notes_on(classes, classes[~np.isin(classes, records.classes)]))
-    found = records.ids() if ids is None else _ids(ids, len(records))
+    found = records.ids() if ids is None else ids_of(ids, len(records))
     found.setflags(write=False)  # a result need not copy what cannot change
     codes_val: Codes = np.searchsorted(classes, labels_val).astype(codes.dtype)  # type: ignore[assignment]
     given = ids is not None or records.id is not None

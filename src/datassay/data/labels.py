@@ -77,6 +77,14 @@ def is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
+def ids_of(given: object | None, n: int) -> NDArray[np.generic]:
+    """Ids of n records as :func:`as_ids` has them; their positions if none are given."""
+    ids = np.arange(n) if given is None else as_ids(np.asarray(without_tensors(given)), "ids")
+    if len(ids) != n:
+        raise InputError(f"ids has {len(ids)} entries for {n} records")
+    return ids
+
+
 def as_ids(given: NDArray[np.generic], name: str) -> NDArray[np.generic]:
     """Ids as a plain array of whole numbers or strings, all present and distinct."""
     ids = np.asarray(given)

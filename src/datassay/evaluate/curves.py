@@ -5,9 +5,9 @@ random order and its band.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,21 +23,18 @@ from datassay.evaluate.figures import draw_curve
 from datassay.neighbors import (
     EUCLIDEAN,
     FullRanking,
+    Given,
     NeighbourGraph,
     Neighbours,
     Ranked,
     as_floats,
     neighbours_of,
 )
-from datassay.results import Columns, Fact, Parameter, Result, Values, as_facts, axes_on
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, Values, as_facts, axes_on
 from datassay.value import Estimator, knn_shapley, model_name
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+Ints = NDArray[np.int64]
 METRICS = ("accuracy", "macro_f1", "mcc", "class_ratio")
-
-
 # What there is of every metric, and how its column is called after it.
 TRACKS = {"scores": "", "random": "_random", "random_low": "_random_low", "random_high": "_random_high"}
 
@@ -66,11 +63,11 @@ class Curve(Result):
     COLUMNS: ClassVar = {"fraction": "fractions"}
 
     kind: Literal["removal", "addition"]
-    fractions: NDArray[np.float64]
-    scores: Mapping[str, NDArray[np.float64]]
-    random: Mapping[str, NDArray[np.float64]]
-    random_low: Mapping[str, NDArray[np.float64]]
-    random_high: Mapping[str, NDArray[np.float64]]
+    fractions: Floats
+    scores: Mapping[str, Floats]
+    random: Mapping[str, Floats]
+    random_low: Mapping[str, Floats]
+    random_high: Mapping[str, Floats]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = __version__
@@ -106,7 +103,7 @@ class Curve(Result):
         _checks.choice("metric", metric, METRICS)
         return float((self.scores[metric] - self.random[metric]).mean())
 
-    def plot(self, metric: str = "accuracy", ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, metric: str = "accuracy", ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw one metric, with the random order and its band; returns the axes.
 
         ``label`` names this curve in the legend, so that several can share the axes: then without random order.
@@ -146,8 +143,6 @@ def removal_curve(
     ----------
     values
         The values of the records; joined by id if they have ids, or else in the order of X.
-    X, y
-        Training features and labels, as in :func:`datassay.knn_shapley`.
     X_test, y_test
         A test set that played no part in the values.
     k
@@ -171,8 +166,8 @@ def removal_curve(
     ['accuracy', 'class_ratio', 'macro_f1', 'mcc']
     """
     shares = np.round(np.arange(0, 1, 0.05), 2) if fractions is None else fractions
-    near = _opened(X, y, X_test, y_test, metric)
-    return _curve("removal", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
+    given = Given(X, y, X_test, y_test, metric, held_out="test")
+    return _curve("removal", values, given, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
 @documented(removal_curve, knn_shapley)
@@ -213,8 +208,8 @@ def addition_curve(
     [0.05, 1.0]
     """
     shares = np.round(np.arange(0.05, 1.01, 0.05), 2) if fractions is None else fractions
-    near = _opened(X, y, X_test, y_test, metric)
-    return _curve("addition", values, near, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
+    given = Given(X, y, X_test, y_test, metric, held_out="test")
+    return _curve("addition", values, given, _Asked(k, model, first, shares, n_random, seed), Schedule.of(run))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +219,7 @@ class _Asked:
     k: int
     model: Estimator | None
     first: str
-    fractions: Sequence[float] | NDArray[np.float64]
+    fractions: Sequence[float] | Floats
     n_random: int
     seed: int
 
@@ -234,17 +229,13 @@ class _Asked:
         _checks.choice("first", self.first, ("lowest", "highest"))
 
 
-def _opened(X: object, y: object, X_test: object, y_test: object, metric: str) -> Neighbours:
-    if (X.inputs.points_val if isinstance(X, Neighbours) else X_test) is None:
-        raise UsageError("X_test must be given: a test set that played no part in the values")
-    return neighbours_of(X, y, X_test, y_test, metric=metric, held_out="test")
-
-
 def _curve(
-    kind: Literal["removal", "addition"], values: Values | ArrayLike, near: Neighbours, asked: _Asked, run: Schedule
+    kind: Literal["removal", "addition"], values: Values | ArrayLike, given: Given, asked: _Asked, run: Schedule
 ) -> Curve:
-    k, model, rng = asked.k, asked.model, np.random.default_rng(asked.seed)
-    inputs = near.inputs
+    if not given.has_validation:
+        raise UsageError("X_test must be given: a test set that played no part in the values")
+    near, k, model = neighbours_of(given), asked.k, asked.model
+    inputs, rng = near.inputs, np.random.default_rng(asked.seed)
     n = len(inputs.codes)
     scores = _aligned(values, inputs)
     shares = np.unique([_checks.number("fractions", share, at_least=0, at_most=1) for share in asked.fractions])
@@ -276,28 +267,23 @@ def _curve(
             measured["class_ratio"] = float(sizes[in_training].min() / sizes[in_training].max())
             for name, score in measured.items():
                 found[name][r, step] = score
-
-    def over_random(
-        summary: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    ) -> dict[str, NDArray[np.float64]]:
-        return {name: summary(scores[1:]) for name, scores in found.items()}
-
+    by_chance = {name: scores[1:] for name, scores in found.items()}
     return Curve(
         kind,
         shares,
         {name: scores[0] for name, scores in found.items()},
-        over_random(lambda s: s.mean(axis=0)),
-        over_random(lambda s: np.quantile(s, 0.05, axis=0)),
-        over_random(lambda s: np.quantile(s, 0.95, axis=0)),
+        {name: scores.mean(axis=0) for name, scores in by_chance.items()},
+        {name: np.quantile(scores, 0.05, axis=0) for name, scores in by_chance.items()},
+        {name: np.quantile(scores, 0.95, axis=0) for name, scores in by_chance.items()},
         {"first": asked.first, **how, "n_random": asked.n_random, "seed": asked.seed},
         inputs.notes,
     )
 
 
-def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
+def _aligned(values: Values | ArrayLike, inputs: Inputs) -> Floats:
     """The values in the order of the records: joined by id, or by position where the records have no ids."""
     n = len(inputs.ids)
-    scores = np.asarray(values.values if isinstance(values, Values) else values, np.float64)
+    scores = np.asarray(values, np.float64)
     if scores.shape != (n,):
         raise InputError(f"there are {scores.size} values for {n} records")
     if not np.isfinite(scores).all():
@@ -312,17 +298,10 @@ def _aligned(values: Values | ArrayLike, inputs: Inputs) -> NDArray[np.float64]:
     raise InputError("the values and the records have different ids; value these records, or pass an array")
 
 
-def _knn_predictions(
-    near: Neighbours,
-    arrives: NDArray[np.int64],
-    leaves: NDArray[np.int64],
-    steps: int,
-    k: int,
-    run: Schedule,
-) -> NDArray[np.int64]:
+def _knn_predictions(near: Neighbours, arrives: Ints, leaves: Ints, steps: int, k: int, run: Schedule) -> Ints:
     codes, classes = near.inputs.codes, len(near.inputs.classes)
 
-    def compute(block: Ranked) -> tuple[NDArray[np.int64]]:
+    def compute(block: Ranked) -> tuple[Ints]:
         from datassay.evaluate import kernels
 
         found = np.empty((arrives.shape[0], steps, len(block.order)), np.int64)
@@ -334,13 +313,8 @@ def _knn_predictions(
 
 
 def _model_predictions(
-    inputs: Inputs,
-    arrives: NDArray[np.int64],
-    leaves: NDArray[np.int64],
-    steps: int,
-    model: Estimator,
-    run: Schedule,
-) -> NDArray[np.int64]:
+    inputs: Inputs, arrives: Ints, leaves: Ints, steps: int, model: Estimator, run: Schedule
+) -> Ints:
     points, points_test = as_floats("X", inputs.points), as_floats("X_test", inputs.points_val)
     for name, codes, rows in (("y", inputs.codes, points), ("y_test", inputs.codes_val, points_test)):
         if len(codes) != len(rows):
@@ -361,7 +335,7 @@ def _model_predictions(
     return predicted
 
 
-def _measure(truth: NDArray[np.generic], predicted: NDArray[np.int64], n_classes: int) -> dict[str, float]:
+def _measure(truth: NDArray[np.generic], predicted: Ints, n_classes: int) -> dict[str, float]:
     """Accuracy, macro-F1 over the classes that occur, and Matthews correlation, from the confusion counts."""
     pairs = np.bincount(truth.astype(np.int64) * n_classes + predicted, minlength=n_classes**2)
     table = pairs.reshape(n_classes, n_classes).astype(np.float64)

@@ -80,7 +80,7 @@ def detect_errors(values: Values | ArrayLike, is_error: ArrayLike) -> Detection:
     """
     from scipy.stats import rankdata
 
-    scores = np.asarray(values.values if isinstance(values, Values) else values, np.float64)
+    scores = np.asarray(values, np.float64)
     wrong = np.asarray(is_error)
     if wrong.dtype != bool:
         if not np.isin(wrong, (0, 1)).all():

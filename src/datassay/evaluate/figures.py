@@ -1,21 +1,11 @@
 """Figures of removal and addition curves."""
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
-
-from datassay.results import BLUE, GREY, PALE, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, GREY, PALE, Axes, Floats, legend_name
 
 
 def draw_curve(
-    ax: "Axes", fractions: Floats, scores: Floats, band: tuple[Floats, Floats, Floats], label: str | None
-) -> "Axes":
+    ax: Axes, fractions: Floats, scores: Floats, band: tuple[Floats, Floats, Floats], label: str | None
+) -> Axes:
     """One metric by fraction of records; the band of random orders (low, mean, high) unless the curve has a label."""
     if label is None:
         low, middle, high = band

@@ -1,9 +1,4 @@
-"""Which records are likely mislabelled: those that hurt, and whose neighbours confidently say another class.
-
-A record's neighbours vote, itself left out. It is a suspect if another class gets at least the votes that records of
-that class get on average (confident learning: Northcutt, Jiang & Chuang 2021) and more than its own, and if its k-NN
-Shapley value is negative. Suspects are ranked by value, the most harmful first.
-"""
+"""Which records are likely mislabelled: those that hurt, and whose neighbours confidently say another class."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,11 +13,9 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Schedule, documented
 from datassay._version import __version__
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, NearestRanking, Neighbours, Ranked, neighbours_of
-from datassay.results import MOST_CLASSES, Fact, Parameter, PerRecord, Values, as_facts
+from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, Neighbours, Ranked, neighbours_of
+from datassay.results import MOST_CLASSES, Fact, Floats, Parameter, PerRecord, Values, as_facts
 from datassay.value import knn_shapley
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +120,7 @@ def likely_errors(
     """
     k = _checks.integer("k", k, at_least=1)
     schedule = Schedule.of(run)
-    near = neighbours_of(X, y, metric=metric, ids=ids, run=schedule, among=True)
+    near = neighbours_of(Given(X, y, metric=metric, ids=ids, among=True), schedule)
     inputs = near.inputs
     n, classes = len(inputs.codes), len(inputs.classes)
     if n < 2:

@@ -1,15 +1,15 @@
 """The cheapest records whose values reach a target: min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}.
 
-A knapsack of what is left out. Four ways to search it follow on one another, each where those before it have not
-settled the question: the core around where the relaxation stops (Pisinger 1997), the number of records, and of the
-records that are still in doubt all subsets, or, where these are too many, a tree of scipy's mixed-integer solver.
+A knapsack of what is left out. It is searched in up to four steps, each only if those before it left the question open:
+the core around where the relaxation stops (Pisinger 1997); the number of records; all subsets of the records that are
+still in doubt; and where these are too many, scipy's mixed-integer solver.
 
-The number of records is what the relaxation does not see: it buys 30.01 records where 30 or 31 must be bought. A cover
-of at most m records costs at least λ T − μ m + Σ min(0, p − λ φ + μ) for all λ, μ ≥ 0, one of m + 1 or more at least
+The relaxation does not know that records are whole: it buys 30.01 where 30 or 31 must be bought. A cover of at most m
+records costs at least λ T − μ m + Σ min(0, p − λ φ + μ) for all λ, μ ≥ 0, one of m + 1 or more at least
 λ T + μ (m + 1) + Σ min(0, p − λ φ − μ), and every cover is one of the two (Martello and Toth 1997, of the knapsack). A
-record is what the best λ and μ say, bought or not, unless the other costs less than the best cover known does.
+record is bought or not as the best λ and μ say, unless the opposite could cost less than the best cover known.
 
-Limits count states, records and nodes, never time: the same prices give the same cover, however slow the machine.
+Limits count states, records and nodes, never time: the same prices give the same cover on any machine.
 """
 
 import math
@@ -89,6 +89,7 @@ class Market:
         return cover[kept] if self.covers(cover[kept]) else cover
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a unit of value may cost more than can be written down
 def cheapest_cover(rows: Rows, worth: Floats, cost: Floats, target: float) -> Cover:
     """The cheapest cover that can be found, and how cheap one could be; ``rows`` are for sale, the best bargain first.
 
@@ -97,12 +98,7 @@ def cheapest_cover(rows: Rows, worth: Floats, cost: Floats, target: float) -> Co
     >>> cheapest_cover(np.array([2, 1, 0]), worth, cost, 0.5).chosen.tolist()
     [2, 1]
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # a unit of value may cost more than can be written down
-        return _cheapest(Market(rows, worth, cost, target))
-
-
-def _cheapest(market: Market) -> Cover:
-    rows, worth, cost, target = market.rows, market.worth, market.cost, market.target
+    market = Market(rows, worth, cost, target)
     greedy = market.without_surplus(market.first(rows))
     dear = rows[np.argsort(-worth[rows], kind="stable")]  # as few records as can be
     chosen = market.cheaper(greedy, market.without_surplus(market.first(dear)))
@@ -127,9 +123,9 @@ def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
     known = market.cheaper(_swapped(market, known), _swapped(market, market.first(market.rows)))
     known, proven = _search_core(market, known, FEW_STATES)
     if proven:
-        return known, _within(market, known)
+        return known, market.price(known) * (1 - 2 * SURE)  # it stops within SURE of the cost it began with
     size = len(market.first(market.rows)) - 1  # the relaxation buys so many, and a part of another
-    sides = [_Side.of(market, most=size), _Side.of(market, least=size + 1)]
+    sides = [_CoverSide.of(market, size, at_most=True), _CoverSide.of(market, size + 1, at_most=False)]
     for side in sides:
         if side.bound < market.price(known) * (1 - SURE):
             for some in _exchanges(market, side.size, known):
@@ -140,7 +136,7 @@ def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
     if bound < market.price(known) * (1 - SURE):
         known, proven = _search_core(market, known, MOST_STATES)
         if proven:
-            return known, max(bound, _within(market, known))
+            return known, max(bound, market.price(known) * (1 - 2 * SURE))
     if bound < market.price(known) * (1 - SURE):
         bounds = []
         for side in sides:
@@ -150,19 +146,8 @@ def _solve(market: Market, known: Rows) -> tuple[Rows, float]:
     return known, bound
 
 
-def _within(market: Market, known: Rows) -> float:
-    """What no cover is cheaper than where a search of the core ended here, at half the cost it began with or more.
-
-    It stops within ``SURE`` of the cost it began with.
-    """
-    return market.price(known) * (1 - 2 * SURE)
-
-
 def _next_multiple(values: Floats, target: float) -> float:
-    """The least sum of such values that reaches the target, if all are multiples of one number; else the target.
-
-    Values that were counted or rounded are. What they are off by is taken into account.
-    """
+    """The least sum of values that reaches the target, if all are (nearly) multiples of one number; else the target."""
     top = float(values.max())
     parts = 1  # of the most valuable record: what they all are multiples of
     for share in (values / top).tolist():
@@ -181,8 +166,8 @@ def _next_multiple(values: Floats, target: float) -> float:
 def _search_core(market: Market, known: Rows, states: int) -> tuple[Rows, bool]:
     """The best cover near where the relaxation stops, and whether it is proven to be the cheapest.
 
-    The kernel thinks of what is left out, so its order is the reverse one. What may be left out is half a unit in the
-    target's last place more than what the target leaves, as sums are rounded.
+    The kernel searches what is left out, in the reverse order. As sums are rounded, half a unit in the target's last
+    place more may be left out.
     """
     from datassay.market import cover_kernels
 
@@ -233,7 +218,7 @@ def _swapped(market: Market, cover: Rows) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _CoverSide:
     """Covers of at most ``size`` records, or of at least so many: what none of them is cheaper than, and why.
 
     ``reduced`` is p − λ φ ± μ of every record for sale, in the order of the market: below 0, it is bought. A cover in
@@ -246,29 +231,27 @@ class _Side:
     reduced: Floats
 
     @classmethod
-    def of(cls, market: Market, most: int | None = None, least: int | None = None) -> "_Side":
+    def of(cls, market: Market, size: int, at_most: bool) -> "_CoverSide":
         """The side of so many records at most, or at least, with the best multipliers."""
         value, price = market.worth[market.rows], market.cost[market.rows]
         n, target = len(value), market.least
-        size = min(most, n) if most is not None else (least or 1)
-        none = cls(size, most is not None, math.inf, np.zeros(n))
-        if most is not None and not market.covers(market.rows[np.argsort(-value, kind="stable")[:size]]):
-            return none  # not even the most valuable do
-        if size > n:
-            return none
+        size = min(size, n) if at_most else size
+        valuable = market.rows[np.argsort(-value, kind="stable")[:size]]
+        if size > n or (at_most and not market.covers(valuable)):  # not even the most valuable do
+            return cls(size, at_most, math.inf, np.zeros(n))
 
         def at(slope: float) -> tuple[float, float, Floats]:
             """The bound at a λ, less what rounding may have added; what those bought there are worth; reduced costs."""
             plain = price - slope * value
             order = np.argpartition(plain, size - 1)
             edge = float(plain[order[size - 1]])
-            shift = max(0.0, -edge) if most is not None else -max(0.0, edge)
+            shift = max(0.0, -edge) if at_most else -max(0.0, edge)
             reduced = plain + shift
             bought = reduced < 0
             bound = slope * target - shift * size + float(reduced[bought].sum())
             taken = np.zeros(n, np.bool_)
             taken[order[:size]] = True
-            taken = taken & (plain <= 0) if most is not None else taken | (plain < 0)
+            taken = taken & (plain <= 0) if at_most else taken | (plain < 0)
             scale = slope * target + abs(shift) * size + float((price + slope * value + abs(shift))[bought].sum())
             return bound - 8 * EPS * scale, float(value[taken].sum()), reduced
 
@@ -283,15 +266,15 @@ class _Side:
             here = at(middle)
             best = here if here[0] > best[0] else best
             low, high = (low, middle) if here[1] >= target else (middle, high)
-        return cls(size, most is not None, *best[::2])
+        return cls(size, at_most, *best[::2])
 
 
 def _exchanges(market: Market, size: int, known: Rows) -> Iterator[Rows]:
-    """What may be covers: the one known, and two of so many records, after up to four have gone and four have come.
+    """What may be covers: the one known, and two of so many records, after exchanges of up to four records for four.
 
     The two are neighbours in value, which cost least for θ > 1, and the most and the least valuable, which do for
-    θ < 1, but for what they give too much. That is what exchanges near the ends of the sets are for: there are
-    thousands of millions of them, and the best of one half of the records is looked up for each of the other.
+    θ < 1, but for their surplus. Exchanges near the ends of the sets remove it: there are thousands of millions of
+    them, and the best of one half of the records is looked up for each of the other.
     """
     order = market.rows[np.argsort(market.worth[market.rows], kind="stable")]
     n = len(order)
@@ -357,7 +340,7 @@ def _totals(numbers: Floats) -> Floats:
     return np.concatenate([[0.0], numbers, numbers[one] + numbers[two]])
 
 
-def _settle(market: Market, side: _Side, known: Rows) -> tuple[Rows, float]:
+def _settle(market: Market, side: _CoverSide, known: Rows) -> tuple[Rows, float]:
     """The best cover after a closer look at one side, and what no cover of that side is cheaper than."""
     best = market.price(known)
     if side.bound >= best * (1 - SURE):
@@ -407,11 +390,11 @@ def _sums(numbers: Floats) -> Floats:
     return sums
 
 
-def _ask_scipy(market: Market, side: _Side, bought: Rows, doubt: Rows, known: Rows) -> tuple[Rows, float]:
-    """What scipy's solver (HiGHS) makes of those in doubt: a cover, if it has a cheaper one, and its bound.
+def _ask_scipy(market: Market, side: _CoverSide, bought: Rows, doubt: Rows, known: Rows) -> tuple[Rows, float]:
+    """A cover by scipy's solver (HiGHS) from those in doubt, if it has a cheaper one, and its bound.
 
-    It takes for a cover what misses the target by a little, which can only lower its bound; what it finds is added up
-    here. Its tolerances are absolute, 1e-6: worth and cost are scaled so that they are a part in 10⁹ of a record's.
+    It accepts covers that miss the target by a little, which can only lower its bound; what it finds is added up here.
+    Its tolerances are absolute, 1e-6: worth and cost are scaled so that they are a part in 10⁹ of a record's.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 

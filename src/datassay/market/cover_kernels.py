@@ -1,12 +1,12 @@
 """The cheapest cover, compiled: an exact search of the core (Pisinger, A Minimal Algorithm for the 0-1 Knapsack, 1997).
 
-Seen from the other side, a cheapest cover leaves out the records that save the most within what may be left out: a
-knapsack of those left out. Records come sorted by what leaving them out saves for a unit of value. The relaxation
-leaves out the first ``b``. Undominated states grow from there, one record farther along on either side at a time, and a
-state whose bound cannot beat the best is dropped. When none is left, the best is optimal.
+A cheapest cover leaves out the records that save the most within what may be left out: a knapsack. Records are sorted
+by what leaving them out saves for a unit of value, and the relaxation leaves out the first ``b``. Undominated states
+grow from there, by one record on either side at a time; a state whose bound cannot beat the best is dropped. When none
+is left, the best is optimal.
 
-What a state gives up is kept in two doubles, to some thirty digits: whether a cover meets the target exactly must not
-be lost to rounding.
+What a state gives up is kept in two doubles, to some thirty digits, so that rounding cannot hide whether a cover meets
+the target.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from datassay._jit import kernel
 
 @kernel
 def _plus(high, low, x):
-    """(high, low) + x, the sum of the two to twice the digits of one."""
+    """(high, low) + x, to twice the digits of one double."""
     s = high + x
     part = s - high
     rest = (high - (s - part)) + (x - part) + low
@@ -76,13 +76,13 @@ def search_core(price, worth, b, room, room_rest, known, slack, cap, max_nodes, 
     """Change which records are left out until nothing better can exist, or there are more than ``cap`` states.
 
     ``price`` and ``worth`` are sorted by price/worth, the highest first; the first ``b`` are left out to begin with,
-    which leaves ``room``. Something that saves ``known`` more than that is known already, and whatever is within
-    ``slack`` of the bound is good enough. Sets ``flips`` where what is found differs from the start; returns whether
-    anything better than what is known was found, and whether the best is proven optimal.
+    which leaves ``room``. A solution that saves ``known`` more is known already; one within ``slack`` of the bound is
+    good enough. Sets ``flips`` where the result differs from the start; returns whether it is better than what is
+    known, and whether it is proven optimal.
     """
     n = price.shape[0]
     saved, given, rest, node = np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64)
-    to = (np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1), np.zeros(cap + 1, np.int64))
+    to = saved.copy(), given.copy(), rest.copy(), node.copy()
     next_saved, next_given, next_rest, next_node = to
     parents, items = np.empty(max_nodes, np.int32), np.empty(max_nodes, np.int32)
     nodes = 1

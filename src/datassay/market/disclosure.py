@@ -1,13 +1,12 @@
 """Partial disclosure: an owner gives out noisy copies of records, and a consumer averages them until it has enough.
 
-Each query of a record returns x + Laplace(Δ_j/ε_j) in every feature and costs ε a feature; at most T_max queries a
-record, so B_max = T_max · ε. The consumer, who does not know what records are worth, chooses what to query (thesis,
-chapter 3; Mathematics §9).
+Each query of a record returns x + Laplace(Δ_j/ε_j) in every feature and costs ε a feature, for at most T_max queries.
+The consumer, who does not know what records are worth, chooses what to query (thesis, chapter 3; Mathematics §9).
 """
 
 import math
 from contextlib import suppress
-from typing import Literal, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
@@ -17,17 +16,8 @@ from datassay._errors import UsageError
 from datassay._run import Blocks, documented
 from datassay._work import check_progress
 from datassay.data import ArrayLike, Ids, Labels, Points
-from datassay.market.game import (
-    UNCERTIFIED,
-    Bounds,
-    Disclosure,
-    GameRules,
-    GameSetup,
-    bounds_in_words,
-    error_in_words,
-    play,
-)
-from datassay.market.strategies import NoisyShapley, RandomSubset, Strategy, check_options
+from datassay.market.game import UNCERTIFIED, Bounds, Disclosure, GameRules, GameSetup, error_in_words, inputs_of, play
+from datassay.market.strategies import USUAL, NoisyShapley, RandomSubset, Strategy, check_options
 from datassay.privacy import Guarantee, Ledger, check_apart, check_ledger
 from datassay.results import Parameter
 from datassay.value import knn_shapley
@@ -65,7 +55,8 @@ def disclosure_game(
 
     The owner answers each query of a record with a noisy copy, x + Laplace(Δ_j/ε_j) in every feature, at most ``t_max``
     times a record. The consumer averages the copies it gets of a record into a centre, trains a k-NN classifier on the
-    centres, and chooses what to query next until the classifier is good enough on its validation points.
+    centres, and chooses what to query next until the classifier is good enough on its validation points. The result
+    has a ``summary()``, a ``plot()``, the ``trajectory``, and ``score(X_test, y_test)``.
 
     Parameters
     ----------
@@ -81,13 +72,12 @@ def disclosure_game(
         :class:`datassay.market.ConsumerView` to positions, or to a :class:`datassay.market.Move`; an empty list ends
         the game.
     epsilon
-        ε a feature and query, one number or one for each feature. A query as a whole costs their sum: it composes over
-        features.
+        ε a feature and query, one number or one for each feature; a query as a whole costs their sum.
     t_max
         Queries that each record can be asked: B_max = t_max · ε.
     target
-        Utility at which the consumer stops. Left out, it is what the records themselves would give, which tells about
-        them: a game for real names one.
+        Utility at which the consumer stops. Left out, it is that of the records themselves, which tells about them: a
+        game for real names one.
     k, metric, utility
         The classifier, and what it is judged by: ``"votes"``, the mean share of right labels among the k nearest, or
         ``"accuracy"`` of their majority.
@@ -111,16 +101,11 @@ def disclosure_game(
     diagnostics
         Whether to compute what only the owner can: true values, and how far off centres are.
     ledger
-        Records every query, and refuses those beyond its budget; kept for ``replace-features``. It needs public bounds
-        and a target.
+        Records every query, and refuses those beyond its budget; kept for ``replace-features``, with public bounds and
+        a target.
     seed
         None: noise from OpenDP, for real, at some 20 µs a number. A number makes it a *rehearsal*: the noise is
         repeatable, fast, and protects nobody; nothing of it may be given away.
-
-    Returns
-    -------
-    Disclosure
-        ``game.summary()``, ``game.plot()``, ``game.trajectory``, ``game.score(X_test, y_test)``.
 
     References
     ----------
@@ -128,12 +113,11 @@ def disclosure_game(
 
     Examples
     --------
-    >>> import datassay as da, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X, X_val = rng.uniform(size=(60, 2)), rng.uniform(size=(40, 2))
-    >>> y, y_val = X[:, 0] > 0.5, X_val[:, 0] > 0.5
-    >>> game = da.disclosure_game(X, y, X_val, y_val, "shapley", epsilon=2.0, target=0.8, bounds=(0, 1), seed=0)
-    >>> game.outcome, game.n_queries % 60
+    >>> import datassay as da
+    >>> train, validation = da.census(80, seed=4).split(0.5)
+    >>> rules = dict(strategy="shapley", epsilon=2.0, target=0.7, bounds=(-3, 3))
+    >>> game = da.disclosure_game(train, X_val=validation, seed=0, **rules)
+    >>> game.outcome, game.n_queries % 40
     ('target reached', 0)
     """
     bounds = tuple(bounds) if isinstance(bounds, np.ndarray) else bounds
@@ -143,32 +127,28 @@ def disclosure_game(
         raise UsageError(
             f"strategy must be one of {', '.join(get_args(StrategyName))}, or a function; got {strategy!r}"
         )
-    options = check_options(
-        strategy,
-        {
-            "share": share, "bootstrap": bootstrap, "exploration": exploration, "learning_rate": learning_rate,
-            "unseen": unseen,
-        },
-    )  # fmt: skip
+    given: dict[str, Any] = dict(zip(USUAL, (share, bootstrap, exploration, learning_rate, unseen), strict=True))
+    options = check_options(strategy, given)
+    chosen = {name: USUAL[name] if option is None else option for name, option in given.items()}
     rules = GameRules(
-        t_max, target, k, metric, utility, "origin" if unseen is None else unseen, max_queries, every,
-        exploration=0.1 if exploration is None else exploration,
-        learning_rate=0.1 if learning_rate is None else learning_rate,
+        t_max, target, k, metric, utility, chosen["unseen"], max_queries, every, chosen["exploration"],
+        chosen["learning_rate"],
     )  # fmt: skip
-    share = 0.6 if share is None else _checks.number("share", share, above=0, at_most=1)
-    bootstrap = 10 if bootstrap is None else _checks.integer("bootstrap", bootstrap, at_least=1)
+    share = chosen["share"] = _checks.number("share", chosen["share"], above=0, at_most=1)
+    bootstrap = chosen["bootstrap"] = _checks.integer("bootstrap", chosen["bootstrap"], at_least=1)
+    chosen |= {name: getattr(rules, name) for name in ("exploration", "learning_rate")}
     seed = None if seed is None else _checks.integer("seed", seed, at_least=0)
     _checks.boolean("diagnostics", diagnostics)
     check_ledger(ledger)
     if ledger is not None and seed is not None:
         raise UsageError("a game with a seed is a rehearsal and has no place in a ledger; leave out seed, or ledger")
     check_progress(run.get("progress"))
-    stage = GameSetup.of(X, y, X_val, y_val, epsilon, bounds, rules.metric, ids, run)
-    if not math.isfinite(rules.t_max * stage.mechanism.cost):
+    setup = GameSetup.of(inputs_of(X, y, X_val, y_val, ids), epsilon, bounds, rules.metric, run)
+    if not math.isfinite(rules.t_max * setup.mechanism.cost):
         raise UsageError(f"epsilon is too large: t_max={rules.t_max} queries would cost more than can be written down")
-    notes = list(stage.inputs.notes)
+    notes = list(setup.inputs.notes)
     # Bounds and encoding come from validation records: these are the consumer's, and must not be the owner's.
-    shared = check_apart(stage.inputs, notes, features_alone=True) if seed is None else 0.0
+    shared = check_apart(setup.inputs, notes, features_alone=True) if seed is None else 0.0
     why = []
     if seed is not None:
         why.append("noise comes from a seed: this is a rehearsal, and nothing of it may be given away")
@@ -179,20 +159,20 @@ def disclosure_game(
         why.append("the target was computed from the records: name one")
     if ledger is not None and why:
         raise UsageError(f"a ledger is for games that are certified, and this one is not: {'; '.join(why)}")
-    full, worth = stage.secrets(rules) if diagnostics or target is None else (math.nan, np.full(stage.n, math.nan))
+    full, worth = setup.secrets(rules) if diagnostics or target is None else (math.nan, np.full(setup.n, math.nan))
     rng = np.random.default_rng(seed)
     goal = full if rules.target is None else rules.target
     chooser: Strategy | None = None
     if strategy == "random":
-        chooser = RandomSubset(stage.n, share, rng)
+        chooser = RandomSubset(setup.n, share, rng)
     elif not isinstance(strategy, str):
         chooser = strategy
     elif strategy != "ucb":
-        chooser = NoisyShapley(stage.n, share, bootstrap if strategy == "shapley-commit" else None, stage.run)
-    stage.try_out(rules, chooser)
-    owner = stage.owner(rules.t_max, None if seed is None else rng, ledger)  # the ledger is asked from here on
+        chooser = NoisyShapley(setup.n, share, bootstrap if strategy == "shapley-commit" else None, setup.run)
+    setup.try_out(rules, chooser)
+    owner = setup.owner(rules.t_max, None if seed is None else rng, ledger)  # the ledger is asked from here on
     try:
-        played = play(stage, rules, owner, goal, chooser, worth if diagnostics else None, run.get("progress"))
+        played = play(setup, rules, owner, goal, chooser, worth if diagnostics else None, run.get("progress"))
     except BaseException:
         with suppress(Exception):  # what went wrong before counts
             owner.close()
@@ -203,62 +183,52 @@ def disclosure_game(
         notes.append(f"the disclosure could not be closed in the ledger, and stays open there: {error_in_words(error)}")
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
     settings: dict[str, Parameter] = {
-        "k": rules.k, "metric": metric, "utility": utility, "epsilon": stage.epsilon, "t_max": rules.t_max,
-        "bounds": bounds_in_words(bounds), "max_queries": rules.max_queries,
-        "n_validation": len(stage.points_val), "features": stage.points.shape[1],
-    }  # fmt: skip
-    chosen: dict[str, Parameter] = {
-        "share": share, "bootstrap": bootstrap, "exploration": rules.exploration, "learning_rate": rules.learning_rate,
-        "unseen": rules.unseen,
+        "k": rules.k, "metric": metric, "utility": utility, "epsilon": setup.epsilon, "t_max": rules.t_max,
+        "bounds": setup.bounds, "max_queries": rules.max_queries,
+        "n_validation": len(setup.points_val), "features": setup.points.shape[1],
     }  # fmt: skip
     settings |= {option: chosen[option] for option in options}
     notes += played.notes
     if owner.clipped:
         notes.append(
-            f"{owner.clipped:,} of {stage.points.size:,} entries were outside the bounds and were cut off there"
+            f"{owner.clipped:,} of {setup.points.size:,} entries were outside the bounds and were cut off there"
         )
     notes += [f"{UNCERTIFIED} {reason}" for reason in why]
     return Disclosure(
-        values=np.asarray(stage.epsilon * owner.queries, np.float64),
-        ids=stage.inputs.ids,
-        labels=stage.inputs.labels,
+        values=np.asarray(setup.epsilon * owner.queries, np.float64),
+        ids=setup.inputs.ids,
+        labels=setup.inputs.labels,
         queries=owner.queries,
         received=played.received,
-        centres=played.model.centres,
+        centres=played.table.model.centres,
         used=played.used,
         scores=played.scores,
-        worth=worth if diagnostics else np.full(stage.n, math.nan),
-        trajectory=played.track.columns(),
+        worth=worth if diagnostics else np.full(setup.n, math.nan),
+        trajectory=played.table.trajectory(),
         outcome=played.outcome,
         target=goal,
         utility=played.utility,
         full_utility=full,
-        epsilon=stage.epsilon,
+        epsilon=setup.epsilon,
         t_max=rules.t_max,
-        query_cost=stage.mechanism.cost,
-        mechanism=stage.mechanism,
-        guarantee=_promise(stage, rules, not why, "public" if seed is None else "nobody"),
+        query_cost=setup.mechanism.cost,
+        mechanism=setup.mechanism,
+        guarantee=_promise(setup, rules, not why, "public" if seed is None else "nobody"),
         strategy=name,
         parameters=settings,
         seed=seed,
         notes=tuple(notes),
-        encoder=stage.inputs.encoder,
+        encoder=setup.inputs.encoder,
     )
 
 
-def _promise(stage: GameSetup, rules: GameRules, certified: bool, audience: Literal["public", "nobody"]) -> Guarantee:
+def _promise(setup: GameSetup, rules: GameRules, certified: bool, audience: Literal["public", "nobody"]) -> Guarantee:
     t_max = rules.t_max if rules.max_queries is None else min(rules.t_max, rules.max_queries)
-    d, epsilons = stage.points.shape[1], stage.mechanism.epsilon
+    d, epsilons = setup.points.shape[1], setup.mechanism.epsilon
     each = f"{epsilons[0]:g}" if np.ptp(epsilons) == 0 else f"{epsilons.min():g} to {epsilons.max():g}"
-    return Guarantee(
-        mechanism=(
-            f"at most {t_max} noisy copies a record, Laplace noise on each of {d:,} features, ε = {each} a feature, "
-            f"ε = {stage.mechanism.cost:g} a copy"
-        ),
-        epsilon=t_max * stage.mechanism.cost,
-        delta=0.0,
-        relation="replace-features",
-        accountant="sums over features and queries (pure differential privacy)",
-        audience=audience,
-        certified=certified,
+    what = (
+        f"at most {t_max} noisy copies a record, Laplace noise on each of {d:,} features, ε = {each} a feature, "
+        f"ε = {setup.mechanism.cost:g} a copy"
     )
+    total, accountant = t_max * setup.mechanism.cost, "sums over features and queries (pure differential privacy)"
+    return Guarantee(what, total, 0.0, "replace-features", accountant, audience=audience, certified=certified)

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import IO, Any, ClassVar, Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import Measure, Metric, Unseen, Utility
@@ -21,16 +20,12 @@ from datassay._version import __version__
 from datassay._work import Bar, chunks, in_order, thread_count
 from datassay.data import Ids, Labels, PathLike, Points
 from datassay.market.disclosure import disclosure_game
-from datassay.market.figures import draw_curves, draw_map
-from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, bounds_in_words, play
+from datassay.market.figures import draw_lines, draw_map
+from datassay.market.game import INTERRUPTED, MOST_QUERIES, Bounds, GameRules, GameSetup, inputs_of, play
 from datassay.market.pricing import gini
 from datassay.privacy import fingerprint
-from datassay.results import Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, Result, as_facts, axes_on
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 _SHOWN = {
     "reached": "share of games that reach the target",
@@ -54,10 +49,8 @@ class Equilibrium(Result):
     reached, queries, budget, utility, gini, inclusiveness, spearman
         How it ended: whether the target was reached, queries made, budget spent (ε a feature × queries), utility, Gini
         coefficient of spending, share of records queried, rank correlation of Q with true values.
-    target
-        The consumer's target.
-    parameters, seed, notes, version
-        How the games were played.
+    target, parameters, seed, notes, version
+        The consumer's target, and how the games were played.
     """
 
     COLUMNS: ClassVar = {name: name for name in ("epsilon", "t_max", "exploration", "repeat", *MEASURES)}
@@ -98,44 +91,42 @@ class Equilibrium(Result):
             cell = here & (self.t_max == t_max) & (self.exploration == c)
             if what in ("budget", "queries"):
                 cell &= self.reached > 0
-            if cell.any():
-                values = getattr(self, what)[cell]
-                found[i, j] = np.nanmean(values) if np.isfinite(values).any() else math.nan
+            values = getattr(self, what)[cell]
+            if np.isfinite(values).any():
+                found[i, j] = np.nanmean(values)
         return rows, columns, found
 
     def _one(self, epsilon: float | None) -> float:
         known = np.unique(self.epsilon)
-        epsilon = None if epsilon is None else _checks.number("epsilon", epsilon, above=0)
-        if epsilon is None:
-            if len(known) > 1:
-                raise UsageError(f"name one epsilon of {', '.join(f'{one:g}' for one in known)}")
-            return float(known[0])
-        if epsilon not in known:
-            raise UsageError(f"there is no epsilon={epsilon:g}; there are {', '.join(f'{one:g}' for one in known)}")
-        return float(epsilon)
+        listed = ", ".join(f"{one:g}" for one in known)
+        if epsilon is None and len(known) > 1:
+            raise UsageError(f"name one epsilon of {listed}")
+        one = float(known[0]) if epsilon is None else _checks.number("epsilon", epsilon, above=0)
+        if one not in known:
+            raise UsageError(f"there is no epsilon={one:g}; there are {listed}")
+        return one
 
     def best_response(self, epsilon: float, t_max: int, chance: float = 1.0) -> tuple[float, float] | None:
         """The consumer's choice: the exploration with the least mean budget, and that budget.
 
-        Among those that reach the target in a share ``chance`` of the repeats at least; None if there are none. What is
-        spent in vain counts too.
+        Of those that reach the target in a share ``chance`` of the repeats at least; None if none do. Games that fail
+        count towards the budget.
         """
         chance = _checks.number("chance", chance, above=0, at_most=1)
         here = (self.epsilon == epsilon) & (self.t_max == t_max)
         options = []
-        for c in np.unique(self.exploration[here]):
+        for c in np.unique(self.exploration[here]).tolist():
             cell = here & (self.exploration == c)
-            if cell.any() and self.reached[cell].mean() >= chance:
-                options.append((float(self.budget[cell].mean()), float(c)))
-        return (min(options)[1], min(options)[0]) if options else None
+            if self.reached[cell].mean() >= chance:
+                options.append((float(self.budget[cell].mean()), c))
+        return min(options)[::-1] if options else None
 
     def solution(self, chance: float = 1.0) -> dict[str, float] | None:
         """The owner leads: ε and T_max for which the consumer's best response spends the most; None if none succeeds.
 
-        max over (ε, T_max) of min over c of the mean budget to the target. Of equals, the one that spreads spending
-        most evenly.
+        max over (ε, T_max) of min over c of the mean budget to the target; of equals the most even in its spending.
         """
-        best: tuple[tuple[float, float], dict[str, float]] | None = None
+        best: dict[str, float] | None = None
         for epsilon, t_max in sorted(set(zip(self.epsilon.tolist(), self.t_max.tolist(), strict=True))):
             answer = self.best_response(epsilon, int(t_max), chance)
             if answer is None:
@@ -143,10 +134,9 @@ class Equilibrium(Result):
             c, spent = answer
             cell = (self.epsilon == epsilon) & (self.t_max == t_max) & (self.exploration == c) & (self.reached > 0)
             uneven = float(self.gini[cell].mean())
-            if best is None or (spent, -uneven) > best[0]:
-                found = {"epsilon": epsilon, "t_max": t_max, "exploration": c, "budget": spent, "gini": uneven}
-                best = ((spent, -uneven), found)
-        return None if best is None else best[1]
+            if best is None or (spent, -uneven) > (best["budget"], -best["gini"]):
+                best = {"epsilon": epsilon, "t_max": t_max, "exploration": c, "budget": spent, "gini": uneven}
+        return best
 
     def facts(self) -> dict[str, Fact]:
         """The headline numbers, by name.
@@ -182,13 +172,8 @@ class Equilibrium(Result):
         return self._in_words(lines)
 
     def plot(
-        self,
-        what: str = "reached",
-        epsilon: float | None = None,
-        ax: "Axes | None" = None,
-        *,
-        label: str | None = None,
-    ) -> "Axes":
+        self, what: str = "reached", epsilon: float | None = None, ax: Axes | None = None, *, label: str | None = None
+    ) -> Axes:
         """Draw a map of T_max against exploration, or for ``budget`` and ``queries`` a curve for every exploration.
 
         Returns the axes. With a ``label``, which stands before their names in the legend, curves are drawn of anything,
@@ -198,7 +183,8 @@ class Equilibrium(Result):
         ax = axes_on(ax, 6, 4.5)
         to_target = what in ("budget", "queries")
         if to_target or label is not None:
-            draw_curves(ax, rows, columns, found, label)
+            start = "" if label is None else f"{label}, "
+            draw_lines(ax, [(f"{start}c = {c:g}", rows, found[:, j]) for j, c in enumerate(columns)], "T_max", 4)
             ax.set_ylabel(f"{_SHOWN[what]} to the target" if to_target else _SHOWN[what])
         else:
             draw_map(ax, rows.tolist(), columns.tolist(), found, lowest=-1.0 if what == "spearman" else 0.0)
@@ -234,10 +220,9 @@ def search_equilibrium(
 ) -> Equilibrium:
     """Rehearse the disclosure game at every (ε, T_max) of the owner and every exploration c of the bandit.
 
-    The owner leads with ε and T_max, the consumer follows with c. There is no formula for where that ends, so every
-    pairing is played ``repeats`` times; the same repeat has the same noise at every setting. ``result.solution()`` is
-    the Stackelberg equilibrium on the grid; ``result.plot("reached")``, ``plot("gini")`` and ``plot("budget")`` are the
-    maps.
+    The owner leads with ε and T_max, the consumer follows with c. There is no formula for the outcome, so every pairing
+    is played ``repeats`` times, each repeat with the same noise at every setting. ``result.solution()`` is the
+    Stackelberg equilibrium on the grid; ``plot("reached")``, ``plot("gini")`` and ``plot("budget")`` are the maps.
 
     Parameters
     ----------
@@ -257,12 +242,10 @@ def search_equilibrium(
 
     Examples
     --------
-    >>> import datassay as da, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X, X_val = rng.uniform(size=(40, 2)), rng.uniform(size=(40, 2))
-    >>> y, y_val = X[:, 0] > 0.5, X_val[:, 0] > 0.5
+    >>> import datassay as da
+    >>> train, validation = da.census(80, seed=2).split(0.5)
     >>> found = da.search_equilibrium(
-    ...     X, y, X_val, y_val, [2.0], [1, 40], [0.1], target=0.85, repeats=2, bounds=(0, 1)
+    ...     train, None, validation, None, [2.0], [1, 40], [0.1], target=0.7, repeats=2, bounds=(-3, 3)
     ... )
     >>> found.table("reached")[2].tolist()
     [[0.0], [1.0]]
@@ -284,19 +267,18 @@ def search_equilibrium(
     rules = GameRules(1, target, k, metric, utility, unseen, every=2**62, learning_rate=learning_rate)
     seed = _checks.integer("seed", seed, at_least=0)
     threads = thread_count(run.get("n_jobs"))
-    stage = GameSetup.of(X, y, X_val, y_val, 1.0, bounds, rules.metric, ids, run)
+    setup = GameSetup.of(inputs_of(X, y, X_val, y_val, ids), 1.0, bounds, rules.metric, run)
     for epsilon in epsilons:
-        stage.at(epsilon).check_reach()
-    full, worth = stage.secrets(rules)
+        setup.at(epsilon).check_reach()
+    full, worth = setup.secrets(rules)
     goal = full if rules.target is None else rules.target
-    alone = replace(stage, run=Schedule(1, max(1, stage.run.memory // threads), here=True))
+    alone = replace(setup, run=Schedule(1, max(1, setup.run.memory // threads), here=True))
 
     def game(cell: Cell) -> dict[str, float]:
         epsilon, t_max, c, repeat = cell
         here = alone.at(epsilon)
         owner = here.owner(t_max, np.random.default_rng([seed, repeat]), None)
-        here_rules = replace(rules, t_max=t_max, exploration=c)
-        played = play(here, here_rules, owner, goal, None, worth, None)
+        played = play(here, replace(rules, t_max=t_max, exploration=c), owner, goal, None, worth, None)
         if played.outcome == INTERRUPTED:  # half a game is none, and the search ends with it
             raise KeyboardInterrupt
         queries = int(owner.queries.sum())
@@ -307,42 +289,39 @@ def search_equilibrium(
             "utility": played.utility,
             "gini": gini(owner.queries),
             "inclusiveness": float((owner.queries > 0).mean()),
-            "spearman": played.track.columns()["spearman"][-1],
+            "spearman": played.table.trajectory()["spearman"][-1],
         }
 
-    parts = (stage.points, stage.inputs.labels, stage.points_val, stage.inputs.labels_val)
-    mechanism = (stage.mechanism.low, stage.mechanism.high)
+    parts = (setup.points, setup.inputs.labels, setup.points_val, setup.inputs.labels_val)
+    mechanism = (setup.mechanism.low, setup.mechanism.high)
     asked = [__version__, rules.k, metric, utility, unseen, rules.learning_rate, goal, seed]
-    common = None if resume is None else fingerprint(*parts, *mechanism, asked)  # the data are hashed once
-    keys = [] if common is None else [fingerprint(common, list(cell)) for cell in cells]
+    common = fingerprint(*parts, *mechanism, asked)  # the data are hashed once
+    keys = [fingerprint(common, list(cell)) for cell in cells]
     with _Diary(resume) as diary:
-        left = [at for at in range(len(cells)) if not keys or keys[at] not in diary.known]
-        found: dict[int, dict[str, float]] = {at: diary.known[key] for at, key in enumerate(keys) if key in diary.known}
+        left = [at for at, key in enumerate(keys) if key not in diary.known]
         with Bar(run.get("progress"), len(cells), "games") as report:
-            report(len(found))
+            report(len(cells) - len(left))
             games = in_order(lambda one: game(cells[left[one.start]]), chunks(len(left), 1), threads, report)
             for at, ended in zip(left, games, strict=True):
-                found[at] = ended
-                if keys:
-                    diary.write(keys[at], ended)
+                diary.write(keys[at], ended)
     settings = zip(("epsilon", "t_max", "exploration", "repeat"), np.array(cells, np.float64).T, strict=True)
     measured: dict[str, Any] = {
-        name: np.array([found[at][name] for at in range(len(cells))], np.float64) for name in MEASURES
+        name: np.array([diary.known[key][name] for key in keys], np.float64) for name in MEASURES
     }
-    notes = list(stage.inputs.notes)
+    notes = list(setup.inputs.notes)
     if resume is not None and len(left) < len(cells):
         notes.append(f"{len(cells) - len(left)} of {len(cells)} games were taken from {str(resume)!r}")
     if rules.target is None:
         notes.append("the target is what the records as they are would give")
     parameters: dict[str, Parameter] = {
         "k": rules.k, "metric": metric, "utility": utility, "learning_rate": rules.learning_rate, "unseen": unseen,
-        "bounds": bounds_in_words(bounds), "repeats": repeats,
+        "bounds": setup.bounds, "repeats": repeats,
     }  # fmt: skip
     return Equilibrium(**dict(settings), **measured, target=goal, parameters=parameters, seed=seed, notes=tuple(notes))
 
 
 class _Diary:
-    """A file with a line of JSON for every game that ended; a last line that was cut short is forgotten."""
+    """Games that ended, and their file, if there is one, with a line of JSON each; a last line cut short is dropped."""
 
     def __init__(self, path: PathLike | None) -> None:
         self.path = None if path is None else Path(path)
@@ -382,11 +361,12 @@ class _Diary:
         self.known[kept["key"]] = {name: ended[name] for name in MEASURES}
 
     def write(self, key: str, ended: dict[str, float]) -> None:
-        """Keep a game, at once."""
-        assert self._file is not None
-        plain = {name: None if math.isnan(x) else x for name, x in ended.items()}
-        self._file.write(json.dumps({"key": key, "game": plain}) + "\n")
-        self._file.flush()
+        """Keep a game, in the file at once."""
+        self.known[key] = ended
+        if self._file is not None:
+            plain = {name: None if math.isnan(x) else x for name, x in ended.items()}
+            self._file.write(json.dumps({"key": key, "game": plain}) + "\n")
+            self._file.flush()
 
     def __exit__(self, *exception: object) -> None:
         if self._file is not None:

@@ -2,20 +2,14 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from datassay.results import BLUE, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import BLUE, Axes, Floats, legend_name
 
 
-def draw_prices(ax: "Axes", worth: Floats, prices: Floats, label: str | None) -> None:
+def draw_prices(ax: Axes, worth: Floats, prices: Floats, label: str | None) -> None:
     """Price against value; without a label of their own, beside the value alone."""
     if label is not None:
         ax.scatter(worth, prices, s=6, linewidths=0, label=legend_name(label))
@@ -29,17 +23,15 @@ def draw_prices(ax: "Axes", worth: Floats, prices: Floats, label: str | None) ->
     ax.set_ylabel("price")
 
 
-def draw_inclusiveness(ax: "Axes", lines: Iterable[tuple[str, Floats, Floats]]) -> None:
-    """The share of owners paid against θ, a line for each name."""
-    for name, theta, share in lines:
-        ax.plot(theta, share, marker="o", markersize=3, label=name)
-    ax.axvline(1, color="black", linewidth=0.8, linestyle="dashed")
-    ax.set_xlabel("θ")
-    ax.set_ylabel("share of owners paid")
+def draw_lines(ax: Axes, lines: Iterable[tuple[str, Floats, Floats]], xlabel: str, size: int) -> None:
+    """A line for each name, with a mark of this size at every point."""
+    for name, x, y in lines:
+        ax.plot(x, y, marker="o", markersize=size, label=name)
+    ax.set_xlabel(xlabel)
     ax.legend(frameon=False)
 
 
-def draw_spending(ax: "Axes", spent: Floats, label: str | None) -> None:
+def draw_spending(ax: Axes, spent: Floats, label: str | None) -> None:
     """The Lorenz curve: the share of all spending that goes to the least-queried share of records."""
     whole = np.concatenate([[0.0], np.cumsum(np.sort(spent))])
     ax.plot(np.linspace(0, 1, len(whole)), whole / max(whole[-1], 1e-300), **_style(label))
@@ -50,7 +42,7 @@ def draw_spending(ax: "Axes", spent: Floats, label: str | None) -> None:
         ax.legend(frameon=False)
 
 
-def draw_trajectory(ax: "Axes", budget: Floats, track: Floats, target: float | None, label: str | None) -> None:
+def draw_trajectory(ax: Axes, budget: Floats, track: Floats, target: float | None, label: str | None) -> None:
     """What a game came to as the budget was spent, and the target if there is one."""
     ax.plot(budget, track, **_style(label))
     if target is not None:
@@ -65,16 +57,7 @@ def _style(label: str | None) -> dict[str, Any]:
     return {"color": BLUE} if label is None else {"label": legend_name(label)}
 
 
-def draw_curves(ax: "Axes", rows: Floats, columns: Floats, found: Floats, label: str | None) -> None:
-    """A curve over T_max for every exploration."""
-    start = "" if label is None else f"{label}, "
-    for j, c in enumerate(columns):
-        ax.plot(rows, found[:, j], marker="o", markersize=4, label=f"{start}c = {c:g}")
-    ax.set_xlabel("T_max")
-    ax.legend(frameon=False)
-
-
-def draw_map(ax: "Axes", rows: Sequence[float], columns: Sequence[float], found: Floats, lowest: float) -> None:
+def draw_map(ax: Axes, rows: Sequence[float], columns: Sequence[float], found: Floats, lowest: float) -> None:
     """A map of T_max against exploration, with its numbers; colours run from ``lowest`` to 1."""
     image = ax.imshow(found, aspect="auto", origin="lower", cmap="viridis", vmin=lowest, vmax=1.0)
     for (i, j), number in np.ndenumerate(found):

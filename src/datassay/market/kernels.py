@@ -1,12 +1,9 @@
 """Neighbours that move, compiled: what one moved centre changes, and the bandit's steps.
 
 Every validation point keeps a sorted list of its nearest centres, somewhat longer than k. A moved centre leaves the
-list and enters it again where it belongs now; only when a list has become too short is that one point's ranking made
-anew. Points that were never queried are no part of the lists: they all sit at the origin, at one distance, in the order
-of their indices, and are merged in when votes are counted. Nothing the size of (points × validation points) is kept.
-
-Distances are summed in the order of features, as in the neighbours' room, so that the bits are the same as there. Ties
-go to the smaller index.
+list and enters it again where it belongs; a list that has become too short is made anew. Points that were never queried
+are all at the origin, in no list, and are merged in when votes are counted. Nothing the size of (points × validation
+points) is kept. Distances have the bits of the neighbours' room, and ties go to the smaller index.
 """
 
 from collections import namedtuple
@@ -17,14 +14,15 @@ from datassay._jit import kernel
 
 EUCLIDEAN, MANHATTAN, COSINE = 0, 1, 2
 VOTES, ACCURACY = 0, 1
-TILE = 256
 
-# Who is where. tally: [centres in play, sum of counts, points waiting at the origin, of these at hand in ``waiting``].
+# Where the points are. tally: [centres in play, sum of counts, points at the origin, of these at hand in ``waiting``].
 State = namedtuple(
     "State",
     "metric utility k n_classes tiles queries centres placed codes codes_val home near_d near_i size count waiting "
     "tally",
 )
+# The bandit: queries of each point, what it has learned of it and its score; and how it learns.
+Arms = namedtuple("Arms", "queries learned scores rate exploration t_max")
 
 
 @kernel
@@ -69,7 +67,7 @@ def distances_to(metric, tiles, centre, out):
 
 @kernel
 def distance(metric, query, centre):
-    """The same number for one pair."""
+    """The same for one pair."""
     total = 0.0
     for j in range(query.shape[0]):
         if metric == EUCLIDEAN:
@@ -84,7 +82,7 @@ def distance(metric, query, centre):
 
 @kernel
 def to_unit(point, out):
-    """The point at length 1, as the neighbours' room scales it; zero stays zero."""
+    """The point at length 1, with the bits of the neighbours' room; zero stays zero."""
     largest = 0.0
     for j in range(point.shape[0]):
         largest = max(largest, abs(point[j]))
@@ -102,7 +100,7 @@ def to_unit(point, out):
 
 @kernel
 def insert(near_d, near_i, size, d, i):
-    """Put (d, i) where it belongs among the first ``size`` of a sorted list; what falls off the end is forgotten."""
+    """Put (d, i) where it belongs among the first ``size`` of a sorted list, whose last may drop off; where that is."""
     room = near_d.shape[0]
     at = min(size, room - 1)
     while at > 0 and (near_d[at - 1] > d or (near_d[at - 1] == d and near_i[at - 1] > i)):
@@ -116,8 +114,9 @@ def insert(near_d, near_i, size, d, i):
 
 @kernel
 def rank_anew(state, v):
-    """The nearest centres of validation point v, from all of them; four at a time, for each sums in its own order."""
-    n, d = state.centres.shape
+    """The nearest of all centres to validation point v; distances are summed for four centres at a time."""
+    centres = state.centres
+    n, d = centres.shape
     room = state.near_d.shape[1]
     near_d, near_i, query = state.near_d[v], state.near_i[v], state.queries[v]
     scaled = np.empty(d)
@@ -131,12 +130,7 @@ def rank_anew(state, v):
         if held == 4 or (i == n - 1 and held > 0):
             far = np.zeros(4)
             if state.metric == EUCLIDEAN and held == 4:
-                a, b, c, e = (
-                    state.centres[four[0]],
-                    state.centres[four[1]],
-                    state.centres[four[2]],
-                    state.centres[four[3]],
-                )
+                a, b, c, e = centres[four[0]], centres[four[1]], centres[four[2]], centres[four[3]]
                 s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
                 for j in range(d):
                     q = query[j]
@@ -148,12 +142,11 @@ def rank_anew(state, v):
                 far[0], far[1], far[2], far[3] = s0, s1, s2, s3
             else:
                 for h in range(held):
-                    centre = state.centres[four[h]]
+                    centre = centres[four[h]]
                     if state.metric == COSINE:
                         to_unit(centre, scaled)
-                        far[h] = distance(state.metric, query, scaled)
-                    else:
-                        far[h] = distance(state.metric, query, centre)
+                        centre = scaled
+                    far[h] = distance(state.metric, query, centre)
             for h in range(held):
                 if size < room or far[h] < near_d[room - 1]:  # of equals the earlier, with the smaller index, stays
                     insert(near_d, near_i, size, far[h], four[h])
@@ -164,8 +157,10 @@ def rank_anew(state, v):
 
 @kernel
 def count_votes(state, v, votes):
-    """What v adds to the utility: right labels among its k nearest, or whether their majority is right; −1 if its list
-    is too short to tell. ``votes`` is room for the classes; of equal classes the first wins."""
+    """Right labels among the k nearest of v, or whether their majority is right; −1 if its list is too short.
+
+    ``votes`` is room for the classes; of equal classes the first wins.
+    """
     in_play, at_hand = state.tally[0], state.tally[3]
     wanted = min(state.k, in_play + state.tally[2])
     near_d, near_i, size, home = state.near_d[v], state.near_i[v], state.size[v], state.home[v]
@@ -229,13 +224,10 @@ def place(state, i, far, votes):
 
     ``far`` is room for a distance from every validation point.
     """
-    d = state.centres.shape[1]
+    centre = state.centres[i].copy()
     if state.metric == COSINE:
-        scaled = np.empty(d)
-        to_unit(state.centres[i], scaled)
-        distances_to(state.metric, state.tiles, scaled, far)
-    else:
-        distances_to(state.metric, state.tiles, state.centres[i], far)
+        to_unit(state.centres[i], centre)
+    distances_to(state.metric, state.tiles, centre, far)
     fresh = not state.placed[i]
     everybody = False
     if fresh:
@@ -282,13 +274,15 @@ def place(state, i, far, votes):
 
 
 @kernel
-def utility_of(total, points, k, n_classes, utility, in_model):
-    """From a sum of counts to a utility: 1/C where there is nobody to ask."""
+def utility_of(state):
+    """The utility of the points as they are: 1/C where there are none."""
+    total, points = state.tally[1], state.codes_val.shape[0]
+    in_model = state.tally[0] + state.tally[2]
     if in_model == 0:
-        return 1.0 / n_classes
-    if utility == ACCURACY:
+        return 1.0 / state.n_classes
+    if state.utility == ACCURACY:
         return total / points
-    return total / (points * min(k, in_model))
+    return total / (points * min(state.k, in_model))
 
 
 @kernel
@@ -304,16 +298,15 @@ def receive(state, i, sample, copies, far, votes):
     for j in range(centre.shape[0]):
         centre[j] += (sample[j] - centre[j]) / copies
     place(state, i, far, votes)
-    return utility_of(
-        state.tally[1], far.shape[0], state.k, state.n_classes, state.utility, state.tally[0] + state.tally[2]
-    )
+    return utility_of(state)
 
 
 @kernel
-def learn(i, reward, rate, exploration, t_max, queries, learned, scores):
-    """Move the estimate of point i towards its reward, and its score after it (Algorithm 2, lines 22 and 11)."""
-    learned[i] += rate * (reward - learned[i])
-    scores[i] = learned[i] + bonus(exploration, queries[i], t_max) if queries[i] < t_max else -np.inf
+def learn(arms, i, reward):
+    """Move the estimate of point i towards its reward, and set its score (Algorithm 2, lines 22 and 11)."""
+    learned, count = arms.learned, arms.queries[i]
+    learned[i] += arms.rate * (reward - learned[i])
+    arms.scores[i] = learned[i] + bonus(arms.exploration, count, arms.t_max) if count < arms.t_max else -np.inf
 
 
 @kernel
@@ -329,23 +322,7 @@ def best_arm(scores):
 
 
 @kernel
-def play_bandit(
-    state,
-    unit,
-    low,
-    width,
-    per_epsilon,
-    noise,
-    rate,
-    exploration,
-    t_max,
-    target,
-    utility,
-    queries,
-    learned,
-    scores,
-    far,
-):
+def play_bandit(state, arms, unit, low, width, per_epsilon, noise, target, utility, far):
     """Steps of the bandit, one for each row of ``noise`` (standard Laplace), until the target or the end of the budget.
 
     Some point must have budget left for each of the steps. Returns the steps made, and the utility after the last.
@@ -354,13 +331,13 @@ def play_bandit(
     sample = np.empty(d)
     votes = np.empty(state.n_classes, np.int64)
     for step in range(noise.shape[0]):
-        i = best_arm(scores)
+        i = best_arm(arms.scores)
         for j in range(d):
             sample[j] = low[j] + width[j] * (unit[i, j] + noise[step, j] * per_epsilon[j])
         before = utility
-        queries[i] += 1
-        utility = receive(state, i, sample, queries[i], far, votes)
-        learn(i, utility - before, rate, exploration, t_max, queries, learned, scores)
+        arms.queries[i] += 1
+        utility = receive(state, i, sample, arms.queries[i], far, votes)
+        learn(arms, i, utility - before)
         if utility >= target:
             return step + 1, utility
     return noise.shape[0], utility

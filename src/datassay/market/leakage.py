@@ -1,8 +1,8 @@
-"""What a model of noisy centres gives away, beside what one of the records themselves would: LiRA before and after."""
+"""What a model of noisy centres gives away, compared with a model of the records themselves: LiRA before and after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast, get_args
+from typing import Any, ClassVar, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,7 @@ from datassay._version import __version__
 from datassay.attacks import Attack, membership_attack
 from datassay.data import Labels, Points
 from datassay.market.game import Disclosure
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Columns, Fact, Parameter, Result, as_facts, axes_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +79,7 @@ class Leakage(Result):
         made = {when: Attack._load(header.get(when, header), part) for when, part in parts.items()}  # both alike once
         return {**super()._fields(header, columns), **made}
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw both ROC curves; returns the axes. ``label`` stands before their names in the legend."""
         ax = axes_on(ax, 5, 5)
         start = "" if label is None else f"{label}, "
@@ -104,10 +101,10 @@ def disclosure_leakage(
     seed: int = 0,
     **run: Unpack[Blocks],
 ) -> Leakage:
-    """What disclosure saves the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
+    """What disclosure spares the owners: LiRA on a k-NN of the records, and on a k-NN of the centres a consumer has.
 
-    The attacker knows a person's record and asks the model about it. Where the model holds the noisy centre instead,
-    the record is no longer its own nearest neighbour.
+    The attacker knows a person's record and asks the model about it. If the model holds the noisy centre instead, the
+    record is no longer its own nearest neighbour.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The utility of a k-NN model whose points move one at a time, kept up to date instead of computed anew."""
 
-from typing import Any, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,15 @@ from datassay.neighbors import NearestRanking, Ranked, as_floats, collect, make_
 
 METRICS = ("euclidean", "manhattan", "cosine")
 Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+
+
+class Classifier(TypedDict):
+    """A k-NN classifier, and what it is judged by."""
+
+    k: int
+    metric: Metric
+    utility: Utility
 
 
 class MovingNeighbours:
@@ -45,9 +54,9 @@ class MovingNeighbours:
     def __init__(
         self,
         n: int,
-        codes: NDArray[np.integer[Any]],
+        codes: Codes,
         X_val: Floats,
-        codes_val: NDArray[np.integer[Any]],
+        codes_val: Codes,
         n_classes: int,
         *,
         k: int,
@@ -56,6 +65,7 @@ class MovingNeighbours:
         unseen: Unseen = "origin",
     ) -> None:
         from datassay.market import kernels
+        from datassay.neighbors import kernels as still
 
         _checks.choice("metric", metric, METRICS)
         _checks.choice("utility", utility, get_args(Utility))
@@ -70,13 +80,10 @@ class MovingNeighbours:
                 raise InputError(f"{name} must lie between 0 and {n_classes - 1}, the codes of {n_classes} classes")
         queries = np.array(as_floats("X_val", X_val), np.float64, order="C")
         if metric == "cosine":
-            for row in queries:
-                kernels.to_unit(row.copy(), row)
+            still.to_unit_length(queries)
         m, d = queries.shape
-        tiles = np.zeros((-(-m // kernels.TILE), d, kernels.TILE))
-        for tile, start in enumerate(range(0, m, kernels.TILE)):
-            rows = queries[start : start + kernels.TILE]
-            tiles[tile, :, : len(rows)] = rows.T
+        tiles = np.empty((-(-m // still.TILE), d, still.TILE))
+        still.fill_tiles(queries, tiles)
         code, judged = METRICS.index(metric), get_args(Utility).index(utility)
         room = min(n, max(2 * k, k + 32))
         self._far, self._votes = np.empty(m), np.empty(n_classes, np.int64)
@@ -96,19 +103,14 @@ class MovingNeighbours:
     @property
     def centres(self) -> Floats:
         """Where the points are; zeros for those never placed."""
-        centres: Floats = self.state.centres
-        return centres
+        return np.asarray(self.state.centres)
 
     @property
     def utility(self) -> float:
         """Of the points as they are now; 1/classes where there are none."""
         from datassay.market import kernels
 
-        state = self.state
-        in_model = int(state.tally[0] + state.tally[2])
-        return float(
-            kernels.utility_of(state.tally[1], len(state.home), state.k, state.n_classes, state.utility, in_model)
-        )
+        return float(kernels.utility_of(self.state))
 
     def move(self, i: int, to: Floats) -> float:
         """Place point i, or move it; the utility after that."""
@@ -138,15 +140,13 @@ class MovingNeighbours:
 
 def knn_utility(
     points: Floats,
-    codes: NDArray[np.integer[Any]],
+    codes: Codes,
     X_val: Floats,
-    codes_val: NDArray[np.integer[Any]],
+    codes_val: Codes,
     n_classes: int,
     *,
-    k: int,
-    metric: Metric,
-    utility: Utility,
     run: Schedule | None = None,
+    **how: Unpack[Classifier],
 ) -> float:
     """The utility of a k-NN classifier of these points, computed anew; 1/classes if there are none.
 
@@ -157,8 +157,8 @@ def knn_utility(
     """
     if len(points) == 0:
         return 1.0 / n_classes
-    used = min(k, len(points))
-    space = make_space(points, X_val, metric, zero_rows=True)
+    used, utility = min(how["k"], len(points)), how["utility"]
+    space = make_space(points, X_val, how["metric"], zero_rows=True)
 
     def compute(block: Ranked) -> tuple[NDArray[Any]]:
         near, labels = codes[block.order], codes_val[block.rows]

@@ -1,4 +1,4 @@
-"""The owner's agent: gives out noisy copies of records, one query at a time, and never more than a record's budget."""
+"""The owner's agent: gives out noisy copies of records, one query at a time, within the budget of each record."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay.data import Ids, as_ids
+from datassay.data import Ids, ids_of
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords, check_ledger, fingerprint, rehearsal_noise
 
@@ -85,11 +85,8 @@ class DataOwner:
             raise InputError(f"points must have {len(mechanism.low)} features, as the bounds have; got {given.shape}")
         self.unit = mechanism.to_unit(given)
         self.clipped = int(((given < mechanism.low) | (given > mechanism.high)).sum())
-        names = np.arange(len(given)) if ids is None else as_ids(np.asarray(ids), "ids")
-        self.ids = np.array(names)  # a copy: accounts are kept by it
+        self.ids = np.array(ids_of(ids, len(given)))  # a copy: accounts are kept by it
         self.ids.setflags(write=False)
-        if self.ids.shape != (len(given),):
-            raise InputError(f"ids has {len(self.ids)} entries for {len(given)} records")
         self._lock, self._closed = Lock(), False
         self.queries = np.zeros(len(given), np.int64)
         self._ledger, self._n_jobs = ledger, n_jobs
@@ -152,7 +149,7 @@ class DataOwner:
         return asked
 
     def _settle(self, asked: Ints, ledger: Ledger, number: int) -> None:
-        """Count what was cut short, by ^C say, after the ledger had written it down: it is paid for all the same."""
+        """Count a query that was cut short, by ^C say, if the ledger had written it down: it is paid for."""
         with suppress(Exception):  # a ledger that cannot be read says nothing of it
             kept = ledger.disclosures().get(number)
             if kept is not None and kept.queries > self.queries.sum():
@@ -173,7 +170,7 @@ class DataOwner:
 
 
 class RehearsingOwner(DataOwner):
-    """An owner whose noise comes from a seed: for simulations, and for the owner's eyes alone."""
+    """An owner whose noise comes from a seed: for the owner's simulations alone."""
 
     def __init__(
         self, points: ArrayLike, mechanism: NoisyRecords, t_max: int, rng: np.random.Generator, ids: NDArray[np.generic]

@@ -3,25 +3,22 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay import _checks
+from datassay._choices import DEFAULT_MARKUPS
 from datassay._errors import InputError, UsageError
 from datassay._run import Threads, documented
 from datassay._version import __version__
 from datassay._work import Bar, Progress
 from datassay.data import Ids
-from datassay.market.figures import draw_inclusiveness
+from datassay.market.figures import draw_lines
 from datassay.market.pricing import price, target_of, worth_of
-from datassay.results import Fact, Parameter, Result, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, Result, Values, as_facts, axes_on
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 _BOUGHT = ("cost", "greedy_cost", "bought", "inclusiveness", "gini", "proven")  # facts of a purchase
 
 
@@ -35,10 +32,9 @@ class PriceSearch(Result):
         One entry for every pair: the privacy cost of all records for sale as a part of their value (``markup``), what
         the best response costs and what the greedy cover would, how many records it buys, the share of owners paid, the
         Gini coefficient of payments, and whether the optimum was proven.
-    sold
-        Whether the consumer buys at all: the best response is within ``budget``.
-    target, budget
-        The value that the consumer wants, and the most they would pay (None: anything).
+    sold, target, budget
+        Whether the best response is within the budget, so that the consumer buys; the value that the consumer wants;
+        and the most they would pay (None: anything).
     """
 
     COLUMNS: ClassVar = {name: name for name in ("theta", "gamma", "markup", *_BOUGHT, "sold")}
@@ -123,7 +119,7 @@ class PriceSearch(Result):
             )
         return "\n".join(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the share of owners paid against θ, a line for each markup; returns the axes.
 
         ``label`` stands before the names of the lines in the legend.
@@ -138,7 +134,9 @@ class PriceSearch(Result):
             name = f"markup {self.markup[rows[0]]:.3g}" if one else f"γ = {self.gamma[at]:g}"
             name = name if label is None else f"{label}, {name}"
             lines.append((name, self.theta[rows], self.inclusiveness[rows]))
-        draw_inclusiveness(ax, lines)
+        draw_lines(ax, lines, "θ", 3)
+        ax.axvline(1, color="black", linewidth=0.8, linestyle="dashed")
+        ax.set_ylabel("share of owners paid")
         ax.set_title(f"Who is paid by a consumer who wants {self.target:.3g}", loc="left")
         return ax
 
@@ -158,8 +156,8 @@ def search_prices(
 ) -> PriceSearch:
     """The owner's side: what the consumer's best response costs, and whom it pays, at every θ and γ.
 
-    The owner leads and the consumer follows (a Stackelberg game): max over θ, γ of min Σ p x. Dearer is always better
-    for the owner until the consumer walks away, so ``budget`` says where that is.
+    The owner leads and the consumer follows (a Stackelberg game): max over θ, γ of min Σ p x. Higher prices are better
+    for the owner until the consumer walks away: ``budget`` says where that is.
 
     Parameters
     ----------
@@ -180,23 +178,22 @@ def search_prices(
     >>> search.bought.tolist()
     [1, 2]
     """
-    _checks.not_one_string("thetas", thetas, "numbers")
     if markups is not None and gammas is not None:
         raise UsageError("name markups or gammas, not both: each says how large the privacy cost is")
-    sizes = (0.0, 0.5, 1.0, 2.0) if markups is None and gammas is None else gammas if markups is None else markups
+    sizes = DEFAULT_MARKUPS if markups is None and gammas is None else gammas if markups is None else markups
     for name, given in (("thetas", thetas), ("markups" if gammas is None else "gammas", sizes)):
         _checks.not_one_string(name, given, "numbers")
         if not _checks.is_list_of_numbers(given):
             raise UsageError(f"{name} must be a list of numbers, got {given!r}")
     if budget is not None:
         budget = _checks.number("budget", budget, above=0)
-    worth, names, method, _, _ = worth_of(values, ids)
-    if not (worth > 0).any():
+    known = worth_of(values, ids)
+    sold = known.values[known.values > 0]
+    if not len(sold):
         raise InputError("no record has a positive value: nothing is for sale")
-    wanted = target_of(target, share, math.fsum(worth[worth > 0]))
+    wanted = target_of(target, share, math.fsum(sold))
     thetas = [_checks.number("each of thetas", theta, at_least=0) for theta in thetas]
     if gammas is None:
-        sold = worth[worth > 0]
         each = [_checks.number("each of markups", markup, at_least=0) for markup in sizes]  # type: ignore[union-attr]
         pairs = [(theta, _gamma(sold, theta, part)) for theta in thetas for part in each]
     else:
@@ -204,18 +201,13 @@ def search_prices(
     found = []
     with Bar(progress, len(pairs), "prices") as report:
         for theta, gamma in pairs:
-            found.append(price(worth, theta, gamma, ids=names).buy(wanted).facts())
+            found.append(price(known, theta, gamma).buy(wanted).facts())
             report(1)
     measured: dict[str, Any] = {name: np.array([one[name] for one in found]) for name in _BOUGHT}
-    return PriceSearch(
-        theta=np.array([theta for theta, _ in pairs], np.float64),
-        gamma=np.array([gamma for _, gamma in pairs], np.float64),
-        markup=np.array([_markup(worth, *pair) for pair in pairs]),
-        **measured,
-        target=wanted,
-        budget=budget,
-        method=method,
-    )
+    with np.errstate(under="ignore"):  # the privacy cost of all records for sale, as a part of their value
+        markup = np.array([float(gamma * (sold**theta).sum() / sold.sum()) for theta, gamma in pairs])
+    tried, sizes_tried = np.array(pairs, np.float64).T
+    return PriceSearch(tried, sizes_tried, markup, **measured, target=wanted, budget=budget, method=known.method)
 
 
 def _gamma(sold: Floats, theta: float, markup: float) -> float:
@@ -230,10 +222,3 @@ def _gamma(sold: Floats, theta: float, markup: float) -> float:
             f"{sold.max():.3g}"
         )
     return gamma
-
-
-def _markup(worth: Floats, theta: float, gamma: float) -> float:
-    """The privacy cost of all records for sale, as a part of their value."""
-    sold = worth[worth > 0]
-    with np.errstate(under="ignore"):
-        return float(gamma * (sold**theta).sum() / sold.sum())

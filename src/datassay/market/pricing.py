@@ -1,15 +1,14 @@
 """Full disclosure: records for sale at p = φ + γ φ^θ, the cheapest cover of a target, the owner's choice of θ and γ.
 
-Only records of positive value are for sale. What a consumer pays for a unit of value is p/φ = 1 + γ φ^(θ−1): for θ < 1
-the dear records are the best bargain and the relaxation buys in the order of value, for θ > 1 it buys in the reverse
-order, and at θ = 1 (or γ = 0) every record costs the same for what it gives, so that every cover without surplus costs
-the same (Mathematics §9, erratum 11).
+Only records of positive value are for sale. A unit of value costs p/φ = 1 + γ φ^(θ−1): for θ < 1 the relaxation buys
+the most valuable records first, for θ > 1 the least valuable, and at θ = 1 (or γ = 0) a unit of value costs the same
+everywhere, as do all covers without surplus (Mathematics §9, erratum 11).
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,16 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from datassay import _checks
 from datassay._errors import InputError, UsageError
 from datassay._version import __version__
-from datassay.data import Ids, as_ids
+from datassay.data import Ids, ids_of
 from datassay.market.cover import cheapest_cover
 from datassay.market.figures import draw_prices
 from datassay.privacy import PrivateValues
-from datassay.results import Columns, Fact, Parameter, PerRecord, Result, Values, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, PerRecord, Result, Values, as_facts, axes_on
 
 
 def gini(amounts: ArrayLike) -> float:
@@ -56,10 +50,8 @@ class Prices(PerRecord):
     ----------
     values, ids
         The price of each record, not a number where it is not for sale.
-    worth
-        The value φ that the price is made of.
-    theta, gamma
-        Of p = φ + γ φ^θ.
+    worth, theta, gamma
+        The value φ of each record, θ and γ of its price φ + γ φ^θ.
     method, parameters, notes
         How φ was obtained.
     """
@@ -91,22 +83,16 @@ class Prices(PerRecord):
         What the privacy cost adds to a unit of value is γ φ^(θ−1). Among equal bargains the more valuable goes first.
         """
         rows = np.flatnonzero(self.for_sale)
-        return rows[np.lexsort((rows, -self.worth[rows], self._dearness(rows)))]
-
-    def _dearness(self, rows: NDArray[np.intp]) -> Floats:
-        """What grows with the price of a unit of value, exactly: log of γ φ^(θ−1), less what all have in common."""
-        if self.gamma == 0 or self.theta == 1:
-            return np.zeros(len(rows))
-        return math.copysign(1.0, self.theta - 1) * self.worth[rows]
+        # What grows with the price of a unit of value, exactly: log of γ φ^(θ−1), less what all have in common.
+        growth = 0.0 if self.gamma == 0 or self.theta == 1 else math.copysign(1.0, self.theta - 1)
+        return rows[np.lexsort((rows, -self.worth[rows], growth * self.worth[rows]))]
 
     def buy(self, target: float | None = None, *, share: float | None = None) -> "Purchase":
         """The consumer's best response: the cheapest records whose values add up to ``target`` at least.
 
         min Σ p x subject to Σ φ x ≥ target, x ∈ {0, 1}: a knapsack of what is left out, searched around where the
-        relaxation stops (Pisinger 1997), by the number of records, and through all subsets of those in doubt. Where
-        that is too much to look at, the best cover found comes back with ``proven`` False, and ``bound`` says how much
-        cheaper one could be.
-
+        relaxation stops (Pisinger 1997), by the number of records, and through all subsets of those in doubt. If that
+        is too much, the best cover found comes back with ``proven`` False, and ``bound`` says how cheap one could be.
         ``target`` is in units of value; ``share`` names it as a part of all value for sale instead.
 
         >>> import datassay as da
@@ -128,9 +114,11 @@ class Prices(PerRecord):
         target = min(target, whole)
         found = cheapest_cover(rows, worth, cost, target)
         chosen, greedy = found.chosen, found.greedy
+        payments = np.zeros(len(self))
+        payments[chosen] = cost[chosen]
         return Purchase(
             np.sort(chosen), np.sort(greedy), math.fsum(cost[chosen]), math.fsum(cost[greedy]), found.relaxed,
-            found.bound, target, math.fsum(worth[chosen]), _payments(chosen, cost, len(self)), self.ids, worth,
+            found.bound, target, math.fsum(worth[chosen]), payments, self.ids, worth,
         )  # fmt: skip
 
     def facts(self) -> dict[str, Fact]:
@@ -169,7 +157,7 @@ class Prices(PerRecord):
             ]
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw price against value, named ``label`` in the legend; returns the axes."""
         ax = axes_on(ax, 6, 4)
         draw_prices(ax, self.worth[self.for_sale], self.values[self.for_sale], label)
@@ -190,10 +178,8 @@ class Purchase(Result):
         Positions of the records bought, what they cost, and what they are worth together.
     greedy, greedy_cost
         The cover made of the best bargains in order, less what turns out superfluous: never cheaper than ``chosen``.
-    relaxed_cost
-        What the last record would cost if a part of it could be bought: no cover is cheaper.
-    bound
-        What no cover is cheaper than, as far as was proven.
+    relaxed_cost, bound
+        The cost if a part of the last record could be bought, and the highest bound proven: no cover is cheaper.
     target
         The value to reach.
     payments, ids, worth
@@ -287,6 +273,8 @@ class Purchase(Result):
 def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *, ids: Ids | None = None) -> Prices:
     """Price every record at its value and a privacy cost that grows with it: p = φ + γ φ^θ.
 
+    ``prices.buy(target)`` is the consumer's best response, and :func:`search_prices` the owner's choice of θ and γ.
+
     Parameters
     ----------
     values
@@ -299,11 +287,6 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
         How large the privacy cost is, at least 0.
     ids
         Ids of the records, where ``values`` are plain numbers.
-
-    Returns
-    -------
-    Prices
-        ``prices.buy(target)`` is the consumer's best response; :func:`search_prices` the owner's choice of θ and γ.
 
     References
     ----------
@@ -318,7 +301,8 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
     """
     theta = _checks.number("theta", theta, at_least=0)
     gamma = _checks.number("gamma", gamma, at_least=0)
-    worth, names, method, parameters, notes = worth_of(values, ids)
+    found = worth_of(values, ids)
+    worth, notes = found.values, found.notes
     some = worth > 0
     with np.errstate(over="ignore"):
         added = gamma * np.where(some, worth, 1.0) ** theta
@@ -328,13 +312,11 @@ def price(values: Values | ArrayLike, theta: float = 2.0, gamma: float = 1.0, *,
         raise UsageError(f"theta={theta:g} and gamma={gamma:g} make prices that are not finite; scale the values")
     if not some.any():
         notes = (*notes, "no record has a positive value: nothing is for sale")
-    return Prices(asked, names, worth, theta, gamma, method, parameters, notes)
+    return Prices(asked, found.ids, worth, theta, gamma, found.method, found.parameters, notes)
 
 
-def worth_of(
-    values: Values | PrivateValues | ArrayLike, ids: Ids | None
-) -> tuple[Floats, NDArray[np.generic], str, Mapping[str, Parameter], tuple[str, ...]]:
-    """What records are worth, their ids, and how that was obtained."""
+def worth_of(values: Values | PrivateValues | ArrayLike, ids: Ids | None) -> Values:
+    """What records are worth: values as they are, or made of plain numbers."""
     if isinstance(values, PrivateValues):
         raise InputError(
             "private values are each for its owner alone, and a price list would publish them; price public values"
@@ -342,25 +324,19 @@ def worth_of(
     if isinstance(values, Values):
         if ids is not None:
             raise UsageError("ids are those of the values; leave ids out")
-        worth, names = values.values, values.ids
-        method, parameters, notes = values.method, values.parameters, values.notes
+        found = values
     else:
-        found = _checks.real_numbers(values)
-        if found is None:
+        worth = _checks.real_numbers(values)
+        if worth is None:
             raise InputError("values must be a result of a value method, or one number a record")
-        worth = found
-        method, parameters, notes = "given", {}, ()
         if worth.ndim != 1:
             raise InputError(f"values must be one number a record; got shape {worth.shape}")
-        names = np.arange(len(worth)) if ids is None else as_ids(np.asarray(ids), "ids")
-        if len(names) != len(worth):
-            raise InputError(f"ids has {len(names)} entries for {len(worth)} records")
-    if len(worth) == 0:
+        found = Values(worth, ids_of(ids, len(worth)), "given")
+    if len(found) == 0:
         raise InputError("values are empty: there is nothing to price")
-    if not np.isfinite(worth).all():
-        row = int((~np.isfinite(worth)).argmax())
-        raise InputError(f"the value of record {names[row]!s} is {worth[row]}; values must be finite")
-    return worth, names, method, parameters, notes
+    for row in np.flatnonzero(~np.isfinite(found.values)):
+        raise InputError(f"the value of record {found.ids[row]!s} is {found[row]}; values must be finite")
+    return found
 
 
 def target_of(target: float | None, share: float | None, whole: float) -> float:
@@ -373,9 +349,3 @@ def target_of(target: float | None, share: float | None, whole: float) -> float:
             raise UsageError(f"share={share!r} is too small: of {whole:.6g}, it is nothing")
         return part
     return _checks.number("target", target, above=0)
-
-
-def _payments(chosen: NDArray[np.intp], cost: Floats, n: int) -> Floats:
-    paid = np.zeros(n)
-    paid[chosen] = cost[chosen]
-    return paid

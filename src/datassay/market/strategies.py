@@ -1,11 +1,13 @@
-"""How a consumer chooses what to query: at random, by the values of what it has got so far, or as it likes."""
+"""How a consumer chooses what to query: at random, by the values of the centres, or by a function of its own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from datassay import _choices
 from datassay._choices import Metric
 from datassay._errors import UsageError
 from datassay._run import Schedule
@@ -20,11 +22,18 @@ STRATEGY_OPTIONS: Mapping[str, tuple[str, ...]] = {  # which mean something to w
     "shapley-commit": ("share", "bootstrap"),
     "ucb": ("exploration", "learning_rate", "unseen"),
 }
+USUAL: Mapping[str, Any] = {
+    "share": _choices.DEFAULT_SHARE,
+    "bootstrap": _choices.DEFAULT_BOOTSTRAP,
+    "exploration": _choices.DEFAULT_EXPLORATION,
+    "learning_rate": _choices.DEFAULT_LEARNING_RATE,
+    "unseen": "origin",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class ConsumerView:
-    """What a consumer knows before a move: what it has received, and what is its own.
+    """What a consumer knows before a move: what it has received, and its own data.
 
     Attributes
     ----------
@@ -35,10 +44,8 @@ class ConsumerView:
         queries are left. ``centres`` changes as copies come in: copy it to keep it.
     labels, ids
         Of the records.
-    X_val, y_val, k, metric
-        The consumer's validation points, and its k-NN classifier.
-    utility
-        Of the model so far.
+    X_val, y_val, k, metric, utility
+        The consumer's validation points, and its k-NN classifier with its utility so far.
     """
 
     step: int
@@ -93,7 +100,7 @@ class RandomSubset:
 class NoisyShapley:
     """Query every record in every round, value the centres, and use the best share of them.
 
-    With ``bootstrap`` rounds, commit to the best share after so many of them, and query no other any more.
+    With ``bootstrap``, commit to the best share after so many rounds and query these alone.
     """
 
     def __init__(self, n: int, share: float, bootstrap: int | None, run: Schedule) -> None:
@@ -115,23 +122,19 @@ class NoisyShapley:
         return np.sort(order[: n_chosen(len(order), self.share)]).astype(np.int64)
 
     def _after(self, view: ConsumerView) -> Ints:
-        self.scores = noisy_values(view, self.run)
+        """The best by the k-NN Shapley values of the centres as they are now; records without one come last."""
+        seen = view.queries > 0
+        held, labels = view.centres[seen], view.labels[seen]
+        values = np.full(len(seen), -np.inf)
+        values[seen] = shapley_values(held, labels, view.X_val, view.y_val, view.k, view.metric, self.run)
+        self.scores = values
         return self.best()
-
-
-def noisy_values(view: ConsumerView, run: Schedule) -> Floats:
-    """k-NN Shapley values of the centres as they are; −∞ for records without any."""
-    seen = view.queries > 0
-    held, labels = view.centres[seen], view.labels[seen]
-    values = np.full(len(seen), -np.inf)
-    values[seen] = shapley_values(held, labels, view.X_val, view.y_val, view.k, view.metric, run)
-    return values
 
 
 def shapley_values(
     points: Floats, labels: Labels, points_val: Floats, labels_val: Labels, k: int, metric: Metric, run: Schedule
 ) -> Floats:
-    """k-NN Shapley values of points that are held by one of the two sides, and never leave it."""
+    """k-NN Shapley values of points that one of the two sides holds."""
     found = knn_shapley(points, labels, points_val, labels_val, k, metric=metric, n_jobs=run.n_jobs, memory=run.memory)
     return np.asarray(found.values)
 

@@ -10,11 +10,11 @@ from .device import whole as whole
 from .opened import COSINE as COSINE
 from .opened import EUCLIDEAN as EUCLIDEAN
 from .opened import IN_MEMORY as IN_MEMORY
+from .opened import Given as Given
 from .opened import Ids as Ids
 from .opened import Labels as Labels
 from .opened import Neighbours as Neighbours
 from .opened import Points as Points
-from .opened import metric_of as metric_of
 from .opened import neighbours_of as neighbours_of
 from .passes import accumulate as accumulate
 from .passes import collect as collect
@@ -22,9 +22,9 @@ from .passes import nearest_neighbours as nearest_neighbours
 from .passes import one_by_one as one_by_one
 from .passes import space_on as space_on
 from .records import RecordSpace as RecordSpace
+from .records import kept_pass as kept_pass
 from .records import mark_bytes as mark_bytes
 from .records import record_space as record_space
-from .records import saving as saving
 from .records import visit_within as visit_within
 from .space import METRICS as METRICS
 from .space import FeatureSpace as FeatureSpace

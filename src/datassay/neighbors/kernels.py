@@ -229,8 +229,8 @@ def _rank_row(bits, half, order, short, words, spare, counts):
     """Write the nearest ``order.size`` indices of one row of float bits, nearest first.
 
     A stable radix sort of words: the key, shortened to fit, above the index. Keys count from the smallest one;
-    if that is the key of zero (duplicates), from the smallest one after it, lest all the exponents between zero and
-    the first real distance use up the bits. Only float64 keys ever lose bits, and are put in order afterwards.
+    if that is the key of zero (duplicates), from the smallest one after it, or the exponents between zero and the
+    first real distance would use up the bits. Only float64 keys ever lose bits, and are put in order afterwards.
     """
     n = bits.size
     if n <= 64:  # too few to repay the clearing of the counters

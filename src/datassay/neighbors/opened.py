@@ -1,15 +1,14 @@
 """One search for neighbours, many values: data opened once, and handed to every method that looks at the same.
 
-What methods share is kept here: features as they were encoded, the tiles that distances are computed from, and, where
-they fit into the memory allowed, the rankings themselves. A method that needs the nearest few is served from the lists
-of one that needed more. None of it changes a value: a list is the beginning of a longer one, and sums are taken in the
-same order, whether blocks are computed or kept.
+What methods share is kept here: encoded features, the tiles that distances are computed from, and, where they fit into
+the memory allowed, the rankings. A method that needs the nearest few is served from the lists of one that needed more.
+None of it changes a value: sums are taken in the same order, whether blocks are computed or kept.
 """
 
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._errors import UsageError
-from datassay._run import DEFAULT_MEMORY, Schedule
+from datassay._run import DEFAULT_MEMORY, Device, Schedule
 from datassay._work import thread_count
 from datassay.data import ACCEPTED, FittedOn, Inputs, Records, Table, prepare, prepare_records
 from datassay.data import Ids as Ids  # what neighbours are opened with; what takes the one takes the others
@@ -26,25 +25,22 @@ from datassay.data import Points as Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.passes import accumulate, collect, space_on
 from datassay.neighbors.records import record_space
-from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, check_labels
+from datassay.neighbors.space import FeatureSpace, MatrixSpace, NeighbourGraph, Scratch, check_labels
 from datassay.neighbors.views import (
     AnySpace,
     FullRanking,
     NearestDistances,
     NearestRanking,
     Ranked,
-    Scratch,
     View,
     Within,
     WithinThreshold,
     others,
 )
 
-if TYPE_CHECKING:
-    import torch
-
 T = TypeVar("T")
 FEW: Final = 2**16
+TWO_WORKERS: Final = "device and client are two answers to who does the work; give one of them"
 IN_MEMORY: Final = object()
 """In place of a device: what calls this wants its data in memory, wherever they come from."""
 
@@ -96,49 +92,40 @@ class Neighbours:
         metric: Metric = EUCLIDEAN,
         *,
         ids: Ids | None = None,
-        device: "str | torch.device | None" = None,
+        device: Device | None = None,
         memory: int = DEFAULT_MEMORY,
         fitted_on: FittedOn = "training",
     ) -> None:
         _checks.choice("fitted_on", fitted_on, ("training", "validation"))
         if isinstance(X, Table | Records) and isinstance(y, Table) and X_val is None:
             y, X_val = None, y
-        self._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule(memory=memory or DEFAULT_MEMORY))
+        given = Given(X, y, X_val, y_val, metric, ids, fitted_on=fitted_on)
+        self._open(given, Schedule(memory=memory or DEFAULT_MEMORY), device)
         self._memory = _checks.integer("memory", memory, at_least=0)
         _ = self.space
 
-    def _open(
-        self,
-        X: object,
-        y: object,
-        X_val: object | None,
-        y_val: object | None,
-        metric: str,
-        ids: object | None,
-        device: object,
-        fitted_on: FittedOn,
-        run: Schedule,
-    ) -> None:
-        self.metric, self.fitted_on = cast(Metric, str(metric)), fitted_on
+    def _open(self, given: "Given", run: Schedule, device: object) -> None:
+        X, X_val = given.X, given.X_val
+        self.metric, self.fitted_on = given.metric_used, given.fitted_on
         self._device = None if device is IN_MEMORY else device_of(device, X, X_val)
         if self._device is not None and run.client is not None:
-            raise UsageError("device and client are two answers to who does the work; give one of them")
-        self._run, self._held_out, self._memory = run, "y_val", 0
+            raise UsageError(TWO_WORKERS)
+        self._run, self._held_out, self._memory = run, f"y_{given.held_out}", 0
         self._deepest: int | None = None
         self._space: AnySpace | None = None
         self._order: NDArray[np.uint32] | None = None
         self._found: dict[str, Any] = {}
         self._within: tuple[float, NDArray[np.uint8]] | None = None
         if not isinstance(X, Records):
-            self.inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on=fitted_on)
+            self.inputs = prepare(X, given.y, X_val, given.y_val, ids=given.ids, fitted_on=given.fitted_on)
             return
         if self._device is not None:
             raise UsageError("device is for records in memory or on a card, and these are read in blocks")
-        if fitted_on == "validation":
+        if given.fitted_on == "validation":
             raise UsageError(f"X must be in memory here: {ACCEPTED}")
         if run.client is not None:
             raise UsageError("client is for records in memory, and these are read in blocks")
-        self.inputs = prepare_records(X, y, X_val, y_val, ids)
+        self.inputs = prepare_records(X, given.y, X_val, given.y_val, given.ids)
 
     @property
     def space(self) -> AnySpace:
@@ -147,7 +134,7 @@ class Neighbours:
             inputs = self.inputs
             if isinstance(inputs.points, Records):
                 self._space = record_space(inputs, self.metric)
-                if len(inputs.points) <= FEW:  # where k is no less than their number, nobody would look at them
+                if len(inputs.points) <= FEW:  # where k is no less than their number, no method looks at them
                     self._space.check()
                 return self._space
             # Where the training data must not show, a record without a direction must not stop everybody's answer.
@@ -179,7 +166,7 @@ class Neighbours:
         return found
 
     def keep(self, deepest: int, memory: int = DEFAULT_MEMORY) -> "Neighbours":
-        """Keep so many of the nearest as soon as anybody is looked for, and no more, if they fit into so many bytes."""
+        """Keep so many of the nearest with the first search, and no more, if they fit into so many bytes."""
         self._deepest, self._memory = deepest, memory
         return self
 
@@ -202,7 +189,7 @@ class Neighbours:
         return self._look(view, run, lambda view, run: collect(self.space, view, compute, run))
 
     def _look(self, view: View[Any], run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
-        """Show this view to somebody: what is kept, or else what is kept from now on, if it fits."""
+        """Use what is kept of this view, or else look, and keep it from now on if it fits."""
         space = self.space
         if not self._memory or run.checkpoint is not None or not isinstance(space, FeatureSpace | MatrixSpace):
             return use(view, run)
@@ -241,7 +228,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, eq=False)
-class _Keeping:
+class _Keeping(View[Ranked]):
     """A ranking, the beginning of which is kept on the way."""
 
     view: View[Ranked]
@@ -260,15 +247,12 @@ class _Keeping:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _Kept(View[Ranked | Within]):
     """A view as it was seen before: of each row the first so many entries."""
 
     rows: NDArray[Any]
     wanted: int
     block_of: type[Ranked] | type[Within]
-
-    def bytes_fixed(self, space: AnySpace) -> int:
-        return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
         return self.rows.itemsize * self.wanted
@@ -279,49 +263,57 @@ class _Kept:
         return self.block_of(slice(start, start + rows), found)
 
 
-def metric_of(X: object, metric: Metric) -> Metric:
-    """The metric that a function is to use: that of the neighbours it was handed, or else the one it was given."""
-    return X.metric if isinstance(X, Neighbours) else cast(Metric, str(metric))
-
-
-def neighbours_of(
-    X: object,
-    y: object = None,
-    X_val: object | None = None,
-    y_val: object | None = None,
-    *,
-    metric: str,
-    ids: object | None = None,
-    device: object = IN_MEMORY,
-    fitted_on: FittedOn = "training",
-    run: Schedule | None = None,
-    held_out: str = "val",
-    among: bool = False,
-) -> Neighbours:
-    """The neighbours behind the arguments of a function: those it was handed, or some for this call alone.
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The data that a function was given: those themselves, or neighbours that were opened before.
 
     ``held_out`` is what the function calls its validation data, and ``among`` says that it has none.
     """
-    if not isinstance(X, Neighbours):
+
+    X: object
+    y: object = None
+    X_val: object | None = None
+    y_val: object | None = None
+    metric: str = EUCLIDEAN
+    ids: object | None = None
+    fitted_on: FittedOn = "training"
+    held_out: str = "val"
+    among: bool = False
+
+    @property
+    def metric_used(self) -> Metric:
+        """The metric of the neighbours that were opened before, or else the one that was given."""
+        return self.X.metric if isinstance(self.X, Neighbours) else cast(Metric, str(self.metric))
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether there are validation data."""
+        return (self.X.inputs.points_val if isinstance(self.X, Neighbours) else self.X_val) is not None
+
+
+def neighbours_of(given: Given, run: Schedule | None = None, device: object = IN_MEMORY) -> Neighbours:
+    """The neighbours behind the arguments of a function: those it was handed, or some for this call alone."""
+    run, near = run or Schedule(), given.X
+    if not isinstance(near, Neighbours):
         found = Neighbours.__new__(Neighbours)
-        found._open(X, y, X_val, y_val, metric, ids, device, fitted_on, Schedule() if run is None else run)
-        found._held_out = f"y_{held_out}"
+        found._open(given, run, device)
         return found
-    said = {"y": y, f"X_{held_out}": X_val, f"y_{held_out}": y_val, "ids": ids}
+    said = {"y": given.y, f"X_{given.held_out}": given.X_val, f"y_{given.held_out}": given.y_val, "ids": given.ids}
     said["device"] = None if device is IN_MEMORY else device
-    said["metric"] = None if isinstance(metric, _Unsaid) else metric
-    for name, given in said.items():
-        if given is not None:
+    said["metric"] = None if isinstance(given.metric, _Unsaid) else given.metric
+    for name, value in said.items():
+        if value is not None:
             raise UsageError(f"{name} is known already, as X is Neighbours: leave it out, or give it to Neighbours")
-    if fitted_on == "validation" and X.fitted_on != "validation":
+    if given.fitted_on == "validation" and near.fitted_on != "validation":
         raise UsageError(
             'what is private must not shape how records are encoded: X must be Neighbours(…, fitted_on="validation")'
         )
-    if among and X.inputs.points_val is not None:
+    if given.among and given.has_validation:
         raise UsageError("X must be Neighbours among the records themselves here: Neighbours(X, y), without validation")
-    if device is IN_MEMORY and isinstance(X.space, DeviceSpace):
-        raise UsageError("this looks at neighbours in memory; open Neighbours without device")
-    if run is not None and run.client is not None and isinstance(X.space, DeviceSpace):
-        raise UsageError("device and client are two answers to who does the work; give one of them")
-    thread_count(None if run is None else run.n_jobs)
-    return X
+    if isinstance(near.space, DeviceSpace):
+        if device is IN_MEMORY:
+            raise UsageError("this looks at neighbours in memory; open Neighbours without device")
+        if run.client is not None:
+            raise UsageError(TWO_WORKERS)
+    thread_count(run.n_jobs)
+    return near

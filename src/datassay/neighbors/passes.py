@@ -1,19 +1,16 @@
 """The one expensive thing, done once: blocks of validation points against all training points.
 
 A pass runs groups of validation points through a *view* (the full ranking, the nearest J, or who is within τ)
-and hands each block to a small kernel. :func:`accumulate` adds up what the kernel says of each training point;
-:func:`collect` puts together what it says of each validation point. Groups are run by threads, other processes or a
-cluster (see ``_work``): a kernel gets a block and returns numbers, and touches nothing else.
+and hands each block to a small kernel. Groups are run by threads, other processes or a cluster (see ``_work``): a
+kernel gets a block and returns numbers, and touches nothing else.
 
-Same bits whoever runs them, however many they are, and for any amount of memory: distances do not depend on blocks (see
-``kernels``), and sums are always taken in the same order: within a group of consecutive validation points one
-after the other, then group after group. The groups depend on the sizes of the data alone.
+Bits depend neither on who runs them nor on the memory: distances do not depend on blocks (see ``kernels``), and sums
+are taken within a group of consecutive validation points one after the other, then group after group. The groups depend
+on the sizes of the data alone.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,50 +20,23 @@ from datassay._choices import Metric
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
 from datassay._run import Blocks, Device, Schedule, documented
+from datassay._tensors import TorchDevice
 from datassay._work import Bar, add_up, chunks, gather, thread_count
 from datassay.data import Points
 from datassay.neighbors.device import DeviceSpace, device_of
 from datassay.neighbors.records import NOT_IN_MEMORY, RecordSpace
-from datassay.neighbors.space import NeighbourGraph, make_space
-from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, Scratch, View, group_size, others
-
-if TYPE_CHECKING:
-    import torch
+from datassay.neighbors.space import Scratch, make_space
+from datassay.neighbors.views import AnySpace, Nearest, NearestDistances, View, group_size, others
 
 T = TypeVar("T")
 
 
-class _Scratches:
-    """The buffers of every thread that works on a pass; elsewhere there are others."""
-
-    def __init__(self) -> None:
-        self._local = threading.local()
-
-    def __reduce__(self) -> tuple[type["_Scratches"], tuple[()]]:
-        return _Scratches, ()
-
-    def mine(self) -> Scratch:
-        """Those of this thread."""
-        if not hasattr(self._local, "scratch"):
-            self._local.scratch = Scratch()
-        scratch: Scratch = self._local.scratch
-        return scratch
-
-
-@dataclass(frozen=True)
-class _Plan:
-    workers: Workers
-    rows: int
-    groups: Sequence[range]
-
-
-def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) -> _Plan:
-    """Workers and rows a block that fit into the memory allowed: for all of them on this machine, each on a cluster."""
+def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) -> tuple[Workers, int, Sequence[range]]:
+    """Workers, rows a block that fit into the memory (of all of them on this machine, of each on a cluster), groups."""
     if isinstance(space, RecordSpace):
         raise UsageError(NOT_IN_MEMORY)
     memory = _checks.integer("memory", run.memory, at_least=1)
-    n_features = 1 if isinstance(space, NeighbourGraph) else space.n_features
-    size = group_size(space.n_validation, n_features)
+    size = group_size(space.n_validation, space.n_features)
     groups = chunks(space.n_validation, size)
     fixed = view.bytes_fixed(space) + extra_per_worker
     each = max(1, view.bytes_per_row(space))
@@ -77,7 +47,7 @@ def _plan(space: AnySpace, view: View[T], run: Schedule, extra_per_worker: int) 
             f"memory={memory} bytes is too little: one validation point against {space.n_train} training points "
             f"needs {fixed + each} ({-(-(fixed + each) // 2**20)} MiB)"
         )
-    return _Plan(by, min(rows, size), groups)
+    return by, min(rows, size), groups
 
 
 def _blocks(space: AnySpace, view: View[T], group: range, rows: int, scratch: Scratch) -> Iterator[T]:
@@ -86,10 +56,7 @@ def _blocks(space: AnySpace, view: View[T], group: range, rows: int, scratch: Sc
 
 
 def accumulate(
-    space: AnySpace,
-    view: View[T],
-    add: Callable[[T, NDArray[np.float64]], None],
-    run: Schedule,
+    space: AnySpace, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Schedule
 ) -> NDArray[np.float64]:
     """Sum over validation points: ``add(block, total)`` adds, row after row, to one number per training point."""
     if isinstance(space, RecordSpace):
@@ -101,17 +68,17 @@ def accumulate(
 
         return accumulate_on_device(space, view, add, run)
     # A group's sum, one more that may wait for its turn, and as much for the kernel.
-    plan = _plan(space, view, run, extra_per_worker=24 * space.n_train)
-    rows, scratches = plan.rows, _Scratches()
+    by, rows, groups = _plan(space, view, run, extra_per_worker=24 * space.n_train)
+    scratch = Scratch()
 
     def task(group: range) -> NDArray[np.float64]:
         total = np.zeros(space.n_train)
-        for block in _blocks(space, view, group, rows, scratches.mine()):
+        for block in _blocks(space, view, group, rows, scratch):
             add(block, total)
         return total
 
     with Bar(run.progress, space.n_validation) as report:
-        return add_up(task, plan.groups, plan.workers, report, space.n_train, run.checkpoint)
+        return add_up(task, groups, by, report, space.n_train, run.checkpoint)
 
 
 def collect(
@@ -125,35 +92,29 @@ def collect(
         from datassay.neighbors.device.passes import collect_on_device
 
         return collect_on_device(space, view, compute, run)
-    plan = _plan(space, view, run, extra_per_worker=0)
-    rows, scratches = plan.rows, _Scratches()
+    by, rows, groups = _plan(space, view, run, extra_per_worker=0)
+    scratch = Scratch()
 
     def task(group: range) -> tuple[NDArray[Any], ...]:
-        found = [compute(block) for block in _blocks(space, view, group, rows, scratches.mine())]
+        found = [compute(block) for block in _blocks(space, view, group, rows, scratch)]
         return found[0] if len(found) == 1 else tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
     with Bar(run.progress, space.n_validation) as report:
-        return gather(task, plan.groups, plan.workers, report, run.checkpoint)
+        return gather(task, groups, by, report, run.checkpoint)
 
 
 def one_by_one(space: AnySpace, view: View[T], run: Schedule) -> Iterator[T]:
     """The blocks one after the other, here: for what is added up over validation points in a way of its own."""
-    plan = _plan(space, view, Schedule(1, run.memory, here=True), extra_per_worker=0)
+    _, rows, groups = _plan(space, view, Schedule(1, run.memory, here=True), extra_per_worker=0)
     scratch = Scratch()
     with Bar(run.progress, space.n_validation) as report:
-        for group in plan.groups:
-            yield from _blocks(space, view, group, plan.rows, scratch)
+        for group in groups:
+            yield from _blocks(space, view, group, rows, scratch)
             report(len(group))
 
 
 def space_on(
-    device: "torch.device | None",
-    X: object,
-    X_val: object | None,
-    metric: str,
-    run: Schedule,
-    *,
-    zero_rows: bool = False,
+    device: TorchDevice | None, X: object, X_val: object | None, metric: str, run: Schedule, *, zero_rows: bool = False
 ) -> AnySpace:
     """The space behind the arguments of a value function: in memory, or on this device."""
     if device is None:

@@ -7,22 +7,25 @@ them, of equally near points the one with the smaller number wins, and sums are 
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
+from datassay._run import Schedule
 from datassay._work import thread_count
 from datassay.data import Inputs, Records, read_ahead
 from datassay.neighbors.space import (
     METRICS,
     FeatureSpace,
     Floats,
+    Scratch,
+    bits_of,
     check_not_too_large,
     check_not_too_small,
     just_at_most,
@@ -49,28 +52,11 @@ class RecordSpace:
 
     records: Records
     seen: FeatureSpace  # the validation points, before an empty room
-
+    n_train: int
+    n_validation: int
+    n_features: int
+    dtype: np.dtype[np.float32] | np.dtype[np.float64]
     excludes_self: bool = False
-
-    @property
-    def n_train(self) -> int:
-        """Number of training records."""
-        return len(self.records)
-
-    @property
-    def n_validation(self) -> int:
-        """Number of validation points."""
-        return self.seen.n_validation
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.seen.n_features
-
-    @property
-    def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
-        """float32 or float64."""
-        return self.seen.dtype
 
     def fill(self, start: int, out: Floats) -> None:
         """Refuse: not all training records are at hand."""
@@ -139,32 +125,17 @@ def record_space(inputs: Inputs, metric: str) -> RecordSpace:
         raise InputError(f"y_val has {len(inputs.codes_val)} labels for {seen.n_validation} rows")
     if len(records) > np.iinfo(np.uint32).max:
         raise InputError(f"there are {len(records):,} records; 2**32 is the most")
-    return RecordSpace(records, seen)
+    return RecordSpace(records, seen, len(records), seen.n_validation, seen.n_features, seen.dtype)
 
 
-class _Scratch:
-    """A task's buffers."""
+def _filled(space: RecordSpace, tiles: Floats, points: slice, n: int, scratch: Scratch) -> Floats:
+    """The distances of ``n`` training points in tiles from some of the validation points."""
+    from datassay.neighbors import kernels
 
-    def __init__(self, space: RecordSpace, tiles: int, room: int) -> None:
-        from datassay.neighbors import kernels
-
-        self.distances = np.empty(AT_ONCE * tiles * kernels.TILE, space.dtype)
-        self.sort = (
-            np.empty(room, np.uint32),
-            np.empty(room, np.uint32),
-            np.empty(room, np.uint64),
-            np.empty(room, np.uint64),
-            np.empty((3, 1 << kernels.DIGIT), np.uint32),
-        )
-
-    def filled(self, space: RecordSpace, tiles: Floats, points: slice, n: int) -> Floats:
-        """The distances of ``n`` training points in tiles from some of the validation points."""
-        from datassay.neighbors import kernels
-
-        queries = space.seen.queries[points]
-        out = self.distances[: len(queries) * n].reshape(len(queries), n)
-        kernels.distances(space.seen.metric, tiles, queries, out)
-        return out
+    queries = space.seen.queries[points]
+    out: Floats = scratch("distances", (len(queries), n), space.dtype)
+    kernels.distances(space.seen.metric, tiles, queries, out)
+    return out
 
 
 def _pieces(tiles: Floats, n: int, some: range, few: int) -> Iterator[tuple[int, int, Floats]]:
@@ -203,71 +174,65 @@ def _plan(space: RecordSpace, threads: int, memory: int, marks: int = 0) -> tupl
 
 
 def nearest_of(
-    space: RecordSpace,
-    points: range,
-    limit: int,
-    n_jobs: int | None,
-    memory: int,
-    report: Callable[[int], None],
-    file: "Kept | None" = None,
+    space: RecordSpace, points: range, limit: int, run: Schedule, memory: int, report: Callable[[int], None]
 ) -> NDArray[np.uint32]:
-    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files.
-
-    Who are the nearest of the records so far is kept in ``file``, and gone on from.
-    """
+    """The ``limit`` nearest records (or all) of these validation points, nearest first: one pass over the files."""
     from datassay.neighbors import kernels
 
     wanted = min(limit, space.n_train)
-    room, m = _room(space, wanted), len(points)
+    room, m = room_for(space.n_train, wanted), len(points)
     kept: Floats = np.empty((m, room), space.dtype)
-    bits = kept.view(np.int32 if kept.dtype == np.float32 else np.int64)
-    half = 2 ** (8 * kept.itemsize - 1) - 1
+    bits, half = bits_of(kept)
     who, held = np.empty((m, room), np.uint32), np.zeros(m, np.int64)
     farthest = np.full(m, np.inf, space.dtype)
-    threads, rows, few = _plan(space, min(thread_count(n_jobs), m), memory)
+    threads, rows, few = _plan(space, min(thread_count(run.n_jobs), m), memory)
     rounds = -(-m // (AT_ONCE * threads))
     parts = _even(m, rounds * threads)
-    scratches = [_Scratch(space, few, room) for _ in range(threads)]
+    scratch = Scratch()
     state = (np.array([points.start, points.stop]), kept, who, held, farthest)
-    first = 0
-    for blocks, there in [] if file is None else file.load():
-        if np.array_equal(there[0], state[0]):  # with other memory, other points are looked from at a time
-            first = blocks.stop
-            for own, found in zip(state, there, strict=True):
-                own[:] = found
-            report(first)
-        else:
-            file.done = 0  # type: ignore[union-attr]
 
-    def task(mine: Sequence[range], scratch: _Scratch, start: int, n: int, tiles: Floats) -> None:
+    def to_sort() -> tuple[NDArray[np.generic], ...]:
+        return scratch("place", (room,), np.uint32), *scratch.to_sort(room)
+
+    def task(mine: Sequence[range], start: int, n: int, tiles: Floats) -> None:
         for part in mine:
             some = slice(part.start, part.stop)
             seen = slice(points.start + part.start, points.start + part.stop)
             for at, width, piece in _pieces(tiles, n, range(len(tiles)), few):
-                filled = scratch.filled(space, piece, seen, width)
+                filled = _filled(space, piece, seen, width, scratch)
                 kernels.offer(
                     filled, start + at, wanted, half, kept[some], bits[some], who[some], held[some], farthest[some],
-                    *scratch.sort,
+                    *to_sort(),
                 )  # fmt: skip
 
-    with _Team(threads) as team, saving(file, lambda first, stop: state) as done:
+    with _Team(threads, "datassay") as team, kept_pass(run, "sum", lambda first, stop: state) as done:
+        first = 0
+        for blocks, there in done.before():
+            if np.array_equal(there[0], state[0]):
+                first = blocks.stop
+                for own, found in zip(state, there, strict=True):
+                    own[:] = found
+                report(first)
+            else:  # with other memory, other points are looked from at a time
+                done.forget()
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
             with done.upto(start + n):
-                team.run([(task, parts[t::threads], scratches[t], start, n, tiles) for t in range(threads)])
+                team.run([(task, parts[t::threads], start, n, tiles) for t in range(threads)])
             report(n)
     order = np.empty((m, wanted), np.uint32)
-    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *scratches[0].sort)
+    kernels.finish_nearest(wanted, half, kept, bits, who, held, order, *to_sort())
     return order
 
 
-def _room(space: RecordSpace, wanted: int) -> int:
-    return min(space.n_train, max(2 * wanted, 64))
+def room_for(n: int, wanted: int) -> int:
+    """How many candidates are set aside before those that are too far are left out."""
+    return min(n, max(2 * wanted, 64))
 
 
 def points_at_once(space: RecordSpace, limit: int, n_jobs: int | None, memory: int) -> int:
     """How many validation points' lists of the nearest fit into the memory for lists."""
     wanted = min(limit, space.n_train)
-    room = _room(space, wanted)
+    room = room_for(space.n_train, wanted)
     each = room * (space.dtype.itemsize + 4) + 4 * wanted
     fixed = 24 * room * min(thread_count(n_jobs), space.n_validation)
     most = (memory - fixed) // each
@@ -286,8 +251,8 @@ def visit_within(
     n_jobs: int | None,
     memory: int,
     report: Callable[[int], None],
-    first: int = 0,
-    done: "Done | None" = None,
+    first: int,
+    done: "Done",
 ) -> None:
     """Call ``visit(start, marks)``, in threads, for pieces of the records from ``first`` on: one pass over the files.
 
@@ -298,24 +263,21 @@ def visit_within(
     limit = just_at_most(space.threshold(tau), space.dtype)
     m = space.n_validation
     threads, rows, few = _plan(space, thread_count(n_jobs), memory, mark_bytes(m))
-    marks = [np.empty(mark_bytes(m) * few * kernels.TILE, np.uint8) for _ in range(threads)]
-    scratches = [_Scratch(space, few, 0) for _ in range(threads)]
+    scratch = Scratch()
 
-    def task(some: range, scratch: _Scratch, flat: NDArray[np.uint8], start: int, n: int, tiles: Floats) -> None:
+    def task(some: range, start: int, n: int, tiles: Floats) -> None:
         for at, width, piece in _pieces(tiles, n, some, few):
-            inside = flat[: mark_bytes(m) * width].reshape(mark_bytes(m), width)
+            inside = scratch("marks", (mark_bytes(m), width), np.uint8)
             for first in range(0, m, AT_ONCE):
                 last = min(first + AT_ONCE, m)
-                filled = scratch.filled(space, piece, slice(first, last), width)
+                filled = _filled(space, piece, slice(first, last), width, scratch)
                 kernels.mark_bits(filled, limit, inside[first // 8 : mark_bytes(last)])
             visit(start + at, inside)
 
-    done = Done(None, lambda first, stop: ()) if done is None else done
-    with _Team(threads) as team:
+    with _Team(threads, "datassay") as team:
         for start, n, tiles in space.tiles(rows, first) if first < space.n_train else ():
-            shares = _even(len(tiles), threads)
             with done.upto(start + n):
-                team.run([(task, some, scratches[t], marks[t], start, n, tiles) for t, some in enumerate(shares)])
+                team.run([(task, some, start, n, tiles) for some in _even(len(tiles), threads)])
             report(n)
 
 
@@ -332,7 +294,16 @@ class Done:
 
     def __init__(self, file: "Kept | None", state: "Callable[[int, int], Arrays]") -> None:
         self._file, self._state = file, state
-        self._records, self._whole = 0 if file is None else file.done, True
+        self._records, self._whole = 0, True
+
+    def before(self) -> "Iterator[tuple[range, Arrays]]":
+        """What an earlier run kept: records, and what was found of them."""
+        return iter(()) if self._file is None else self._file.load()
+
+    def forget(self) -> None:
+        """Go on from nothing: what was kept is of other validation points."""
+        if self._file is not None:
+            self._file.done = 0
 
     @contextmanager
     def upto(self, records: int) -> Iterator[None]:
@@ -350,40 +321,30 @@ class Done:
 
 
 @contextmanager
-def saving(file: "Kept | None", state: "Callable[[int, int], Arrays]") -> Iterator[Done]:
-    """Keep what is done at the end, and when it is interrupted."""
-    done = Done(file, state)
-    try:
-        yield done
-    except CheckpointError:
-        raise
-    except BaseException:
+def kept_pass(run: Schedule, kind: Literal["sum", "rows"], state: "Callable[[int, int], Arrays]") -> Iterator[Done]:
+    """A pass over the files that is kept, if there is a checkpoint: now and then, at the end, and when interrupted."""
+    with nullcontext() if run.checkpoint is None else run.checkpoint.begin(kind) as file:
+        done = Done(file, state)
+        try:
+            yield done
+        except CheckpointError:
+            raise
+        except BaseException:
+            done.save()
+            raise
         done.save()
-        raise
-    done.save()
 
 
-class _Team:
-    """Threads that do a block's tasks side by side; with one thread, the caller does them."""
-
-    def __init__(self, threads: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="datassay") if threads > 1 else None
-
-    def __enter__(self) -> "_Team":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+class _Team(ThreadPoolExecutor):
+    """Threads that do a block's tasks side by side; a task that is alone is done by the caller."""
 
     def run(self, tasks: Sequence[tuple[Callable[..., None], *tuple[object, ...]]]) -> None:
         """Do them all; the first error among them is raised when all have ended."""
-        if self._pool is None:
-            for call, *arguments in tasks:
-                call(*arguments)
+        if len(tasks) == 1:
+            [(call, *arguments)] = tasks
+            call(*arguments)
             return
-        running = [self._pool.submit(call, *arguments) for call, *arguments in tasks]
-        errors = [future.exception() for future in running]
-        for error in errors:
+        running = [self.submit(call, *arguments) for call, *arguments in tasks]
+        for error in [future.exception() for future in running]:
             if error is not None:
                 raise error

@@ -2,12 +2,14 @@
 
 A space knows the training points as seen from the validation points and fills blocks of distances; it does not
 know what they are for. With ``X_val=None`` the training points look at each other, each one excluded from its
-own neighbours.
+own neighbours. Blocks are filled into a worker's scratch.
 """
 
+import math
+import threading
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Final, get_args
+from typing import ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +208,9 @@ class NeighbourGraph:
     n_train: int
     radius: float | None = None
 
+    excludes_self: ClassVar[bool] = False
+    n_features: ClassVar[int] = 1  # as of a matrix: nothing is computed from them
+
     def __post_init__(self) -> None:
         n, ends = len(self.indices), self.indptr
         if len(ends) < 1 or ends[0] != 0 or ends[-1] != n or (np.diff(ends) < 0).any() or len(self.distances) != n:
@@ -309,6 +314,8 @@ def make_space(
     the distance matrix (validation × training), or a :class:`NeighbourGraph` or scipy sparse matrix, and ``X`` is
     None; for training points looking at each other the square matrix is given as ``X``.
     """
+    from datassay.neighbors import kernels
+
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
         return given_space(X, X_val)
@@ -319,7 +326,16 @@ def make_space(
     check_same_features(points.shape, None if X_val is None else queries.shape)
     if points.dtype != queries.dtype:
         points, queries = points.astype(np.float64), queries.astype(np.float64)
-    return _feature_space(points, queries, metric, excludes_self=X_val is None, zero_rows=zero_rows)
+    code = code_of(metric)
+    if code == kernels.COSINE:
+        points = unit_length("X", points, zero_rows)
+        queries = points if X_val is None else unit_length("X_val", queries)
+    else:
+        reach = float(np.abs(points).max()) + float(np.abs(queries).max())
+        check_reach(reach, points.dtype, points.shape[1], code)
+    tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
+    kernels.fill_tiles(points, tiles)
+    return FeatureSpace(tiles, queries, code, points.shape[0], X_val is None)
 
 
 def check_same_features(shape: tuple[int, ...], shape_val: tuple[int, ...] | None) -> None:
@@ -361,24 +377,6 @@ def code_of(metric: str) -> int:
     from datassay.neighbors import kernels
 
     return {"euclidean": kernels.EUCLIDEAN, "manhattan": kernels.MANHATTAN, "cosine": kernels.COSINE}[metric]
-
-
-def _feature_space(
-    points: Floats, queries: Floats, metric: str, *, excludes_self: bool, zero_rows: bool
-) -> FeatureSpace:
-    from datassay.neighbors import kernels
-
-    code = code_of(metric)
-    if code == kernels.COSINE:
-        same = points is queries
-        points = unit_length("X", points, zero_rows)
-        queries = points if same else unit_length("X_val", queries)
-    else:
-        reach = float(np.abs(points).max()) + float(np.abs(queries).max())
-        check_reach(reach, points.dtype, points.shape[1], code)
-    tiles = np.empty((-(-points.shape[0] // kernels.TILE), points.shape[1], kernels.TILE), points.dtype)
-    kernels.fill_tiles(points, tiles)
-    return FeatureSpace(tiles, queries, code, points.shape[0], excludes_self)
 
 
 def check_reach(reach: float, dtype: np.dtype[np.generic], n_features: int, metric: int) -> None:
@@ -439,3 +437,39 @@ def given_space(X: object, X_val: object | None) -> MatrixSpace | NeighbourGraph
     if excludes_self and matrix.shape[0] < 2:
         raise InputError(ONE_RECORD)
     return MatrixSpace(matrix, excludes_self)
+
+
+class Scratch(threading.local):
+    """Buffers, kept from block to block so that memory is touched once; every thread has its own."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.generic]] = {}
+
+    def __reduce__(self) -> tuple[type["Scratch"], tuple[()]]:
+        return Scratch, ()
+
+    def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
+        """A buffer of that name and shape, its content undefined."""
+        size = math.prod(shape)
+        array = self._arrays.get(name)
+        if array is None or array.size < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size, dtype)
+        return array[:size].reshape(shape)
+
+    def to_sort(self, n: int) -> tuple[NDArray[np.generic], ...]:
+        """What kernels need to rank n points."""
+        from datassay.neighbors import kernels
+
+        return (
+            self("short", (n,), np.uint32),
+            self("words", (n,), np.uint64),
+            self("spare", (n,), np.uint64),
+            self("counts", (3, 1 << kernels.DIGIT), np.uint32),
+        )
+
+
+def bits_of(distances: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
+    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
+    if distances.dtype == np.float32:
+        return distances.view(np.int32), 2**31 - 1
+    return distances.view(np.int64), 2**63 - 1

@@ -1,11 +1,10 @@
 """Sums over validation points when the training records pass by in blocks: the twin of ``accumulate``.
 
-The lists of the nearest are put together first, for as many validation points at a time as fit into memory (more
-of them mean more passes over the files); then the kernel adds what they say, in the order that ``accumulate`` keeps.
+The lists of the nearest are put together first, in one pass over the files for as many validation points as fit into
+memory; then the kernel adds what they say, in the order that ``accumulate`` keeps.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,7 @@ def accumulate_records(
     touched: list[NDArray[np.uint32]] = []
     with Bar(run.progress, len(spans) * space.n_train, "records") as report:
         for span in spans:
-            with nullcontext() if run.checkpoint is None else run.checkpoint.begin("sum") as file:
-                order = nearest_of(space, span, limit, run.n_jobs, for_blocks, report, file)
+            order = nearest_of(space, span, limit, run, for_blocks, report)
             start = span.start
             while start < span.stop:
                 stop = min(start - start % size + size, span.stop)

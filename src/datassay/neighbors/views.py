@@ -1,19 +1,15 @@
 """How a pass looks at the training points: all of them ranked, the nearest few, who is within τ; and how it is run."""
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
 from datassay.neighbors.device.space import DeviceSpace
-from datassay.neighbors.records import RecordSpace
-from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph
-
-if TYPE_CHECKING:
-    pass
+from datassay.neighbors.records import RecordSpace, room_for
+from datassay.neighbors.space import FeatureSpace, Floats, MatrixSpace, NeighbourGraph, Scratch, bits_of
 
 AnySpace = FeatureSpace | MatrixSpace | NeighbourGraph | RecordSpace | DeviceSpace
 
@@ -50,6 +46,8 @@ class Distances:
     rows: slice
     filled: Floats
 
+    on_device: ClassVar[bool] = False
+
 
 @dataclass(frozen=True)
 class Within:
@@ -68,59 +66,23 @@ class View(Protocol[B_co]):
     """How a pass looks at the training points."""
 
     def bytes_fixed(self, space: AnySpace) -> int:
-        """Scratch a worker needs whatever the block."""
-        ...
+        """Scratch a worker needs beside that for the rows of a block."""
+        return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Scratch a worker needs for each row of a block."""
-        ...
 
-    def block(self, space: AnySpace, start: int, rows: int, scratch: "Scratch") -> B_co:
+    def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> B_co:
         """Look from the validation points start … start+rows."""
-        ...
-
-
-class Scratch:
-    """A worker's buffers, kept from block to block so that memory is touched once."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, NDArray[np.generic]] = {}
-
-    def __call__(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] | np.dtype[np.generic]) -> NDArray:  # type: ignore[type-arg]
-        """A buffer of that name and shape, its content undefined."""
-        size = math.prod(shape)
-        array = self._arrays.get(name)
-        if array is None or array.size < size or array.dtype != dtype:
-            array = self._arrays[name] = np.empty(size, dtype)
-        return array[:size].reshape(shape)
-
-
-def _sort_buffers(scratch: Scratch, n: int) -> tuple[NDArray[np.generic], ...]:
-    from datassay.neighbors import kernels
-
-    return (
-        scratch("short", (n,), np.uint32),
-        scratch("words", (n,), np.uint64),
-        scratch("spare", (n,), np.uint64),
-        scratch("counts", (3, 1 << kernels.DIGIT), np.uint32),
-    )
-
-
-def _bits(block: Floats) -> tuple[NDArray[np.int32] | NDArray[np.int64], int]:
-    """The floats' bits as signed integers, and all of an integer's bits but the sign's."""
-    if block.dtype == np.float32:
-        return block.view(np.int32), 2**31 - 1
-    return block.view(np.int64), 2**63 - 1
 
 
 def others(space: AnySpace) -> int:
     """How many training points a validation point can have as neighbours."""
-    excluded = not isinstance(space, NeighbourGraph) and space.excludes_self
-    return space.n_train - 1 if excluded else space.n_train
+    return space.n_train - space.excludes_self
 
 
 @dataclass(frozen=True)
-class FullRanking:
+class FullRanking(View[Ranked]):
     """Every training point, nearest first."""
 
     def bytes_fixed(self, space: AnySpace) -> int:
@@ -137,10 +99,9 @@ class FullRanking:
 
         if isinstance(space, NeighbourGraph):
             return Ranked(slice(start, start + rows), space.nearest(space.n_train, start, rows)[0])
-        filled = scratch("distances", (rows, space.n_train), space.dtype)
-        space.fill(start, filled)
+        filled = EveryDistance().block(space, start, rows, scratch).filled
         order = scratch("order", (rows, others(space)), np.uint32)
-        kernels.rank(*_bits(filled), order, *_sort_buffers(scratch, space.n_train))
+        kernels.rank(*bits_of(filled), order, *scratch.to_sort(space.n_train))
         return Ranked(slice(start, start + rows), order)
 
 
@@ -152,7 +113,7 @@ class NearestRanking:
 
     def bytes_fixed(self, space: AnySpace) -> int:
         """A buffer of candidates, or of all points where most are wanted."""
-        return 36 * (space.n_train if self._sorts_all(space) else self._room(space))
+        return 36 * (space.n_train if self._sorts_all(space) else room_for(space.n_train, self._wanted(space)))
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Distances and the nearest."""
@@ -166,9 +127,6 @@ class NearestRanking:
     def _sorts_all(self, space: AnySpace) -> bool:
         return 2 * self._wanted(space) >= others(space)
 
-    def _room(self, space: AnySpace) -> int:
-        return min(space.n_train, max(2 * self._wanted(space), 64))
-
     def block(self, space: AnySpace, start: int, rows: int, scratch: Scratch) -> Ranked:
         """Select and rank the nearest."""
         from datassay.neighbors import kernels
@@ -176,14 +134,12 @@ class NearestRanking:
         wanted = self._wanted(space)
         if isinstance(space, NeighbourGraph):
             return Ranked(slice(start, start + rows), space.nearest(wanted, start, rows)[0])
-        filled = scratch("distances", (rows, space.n_train), space.dtype)
-        space.fill(start, filled)
-        bits, half = _bits(filled)
+        bits, half = bits_of(EveryDistance().block(space, start, rows, scratch).filled)
         order = scratch("order", (rows, wanted), np.uint32)
         if self._sorts_all(space):
-            kernels.rank(bits, half, order, *_sort_buffers(scratch, space.n_train))
+            kernels.rank(bits, half, order, *scratch.to_sort(space.n_train))
         else:
-            room = self._room(space)
+            room = room_for(space.n_train, wanted)
             kernels.nearest(
                 bits,
                 half,
@@ -191,7 +147,7 @@ class NearestRanking:
                 scratch("chosen", (room,), np.uint32),
                 scratch("gathered", (room,), bits.dtype),
                 scratch("place", (room,), np.uint32),
-                *_sort_buffers(scratch, room),
+                *scratch.to_sort(room),
             )
         return Ranked(slice(start, start + rows), order)
 
@@ -212,14 +168,10 @@ class NearestDistances(NearestRanking):
 
 
 @dataclass(frozen=True)
-class WithinThreshold:
+class WithinThreshold(View[Within]):
     """Who is at a distance of at most ``tau``."""
 
     tau: float
-
-    def bytes_fixed(self, space: AnySpace) -> int:
-        """Nothing."""
-        return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Distances and marks."""
@@ -233,19 +185,14 @@ class WithinThreshold:
         if isinstance(space, NeighbourGraph):
             space.mark_within(self.tau, start, inside)
         else:
-            filled = scratch("distances", (rows, space.n_train), space.dtype)
-            space.fill(start, filled)
+            filled = EveryDistance().block(space, start, rows, scratch).filled
             kernels.mark_within(filled, space.threshold(self.tau), inside)
         return Within(slice(start, start + rows), inside)
 
 
 @dataclass(frozen=True)
-class EveryDistance:
+class EveryDistance(View[Distances]):
     """The distances themselves, unsorted."""
-
-    def bytes_fixed(self, space: AnySpace) -> int:
-        """Nothing."""
-        return 0
 
     def bytes_per_row(self, space: AnySpace) -> int:
         """Distances."""

@@ -1,13 +1,12 @@
 """How much privacy a release costs, and how much noise a budget allows.
 
-A :class:`Cost` says what was done: noise of some kind and scale, on a statistic that one record can move by so much,
-so many times over, on a sample or on everybody. Costs compose: privacy-loss distributions (the vetted dp-accounting
-library) are convolved, and where all of them are plain Gaussian noise the closed form of Gaussian differential
-privacy is exact and used instead.
+A :class:`Cost` is noise of some kind and scale, on a statistic that one record can move by so much, so many times over,
+on a sample or on all records. Costs compose: privacy-loss distributions (the vetted dp-accounting library) are
+convolved; for plain Gaussian noise alone the closed form of Gaussian differential privacy, which is exact, is used.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
@@ -158,26 +157,18 @@ def total_epsilon(costs: Sequence[Cost], delta: float) -> float:
         return _composed_epsilon(tuple(costs), delta)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
-    high = 1.0
+    low, high = 0.0, 1.0
     while gaussian_delta(mu, high) > delta:
         high *= 2
-    return _bisect(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, high)
+    while high - low > 1e-12 * max(1.0, high):
+        middle = (low + high) / 2
+        low, high = (low, middle) if gaussian_delta(mu, middle) <= delta else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=256)
 def _composed_epsilon(costs: tuple[Cost, ...], delta: float) -> float:
     return float(_compose(costs).get_epsilon_for_delta(delta))
-
-
-def _bisect(holds: Callable[[float], bool], low: float, high: float, precision: float = 1e-12) -> float:
-    """The smallest number (nearly, and never too small) between ``low`` and ``high`` for which ``holds`` is true."""
-    while high - low > precision * max(1.0, high):
-        middle = (low + high) / 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 @renamed(neighbours="relation")
@@ -200,9 +191,8 @@ def calibrate(
     least = Cost(noise, 1.0, sensitivity, count, sampling, relation)
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if _gaussian_mu([least]) is None:  # distributions are summed on a grid, which must be neither too wide nor too fine
-        for name, number, low, high in (
-            ("epsilon", epsilon, 1e-3, 200.0), ("delta", delta, 1e-15, 1.0), ("sampling", sampling, 1e-5, 1.0),
-        ):  # fmt: skip
+        known = {"epsilon": (epsilon, 1e-3, 200.0), "delta": (delta, 1e-15, 1.0), "sampling": (sampling, 1e-5, 1.0)}
+        for name, (number, low, high) in known.items():
             if not low <= number <= high:
                 raise UsageError(
                     f"{name}={number:g} is beyond what the accountant can do here: it must be from {low:g} to {high:g}"

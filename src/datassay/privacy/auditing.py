@@ -1,14 +1,14 @@
 """Audits: does a mechanism leak more than it claims? Play the distinguishing game and count.
 
 There are two neighbouring data sets, and many releases from each; :mod:`datassay.privacy.evidence` says what they
-prove. Something refuted is proof of a leak, but for the stated chance of error. Nothing refuted is no proof of the
-claim: this attacker did not refute it, that is all.
+prove. A refuted claim is proof of a leak, but for the stated chance of error; a claim that this attacker did not refute
+is not proven.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,11 @@ from datassay._choices import AnyRelation, Relation, ReleaseKind
 from datassay._errors import InputError, UsageError
 from datassay._renamed import renamed
 from datassay._version import __version__
-from datassay.privacy.accounting import Cost, Noise, check_delta, check_epsilon
+from datassay.privacy.accounting import Cost, Noise
 from datassay.privacy.evidence import Outputs, delta_of, evaluate, in_turns, most_true_positives
-from datassay.privacy.figures import draw_rates
 from datassay.privacy.games import GAMES, Claim, Rounds
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.privacy.promise import Promise
+from datassay.results import GREY, PURPLE, Axes, Columns, Fact, Parameter, Result, as_facts, axes_on, legend_name
 
 Data = TypeVar("Data")
 MechanismName = Literal[
@@ -42,17 +39,14 @@ class Audit(Result):
     ----------
     mechanism, epsilon, delta, relation
         The claim.
-    lower_bound
-        The true ε is at least this, with the stated confidence, for any mechanism.
-    noise_bound
-        ε is at least this if the noise is of the kind claimed (None if it is not known).
-    faults
-        What is proven wrong with the mechanism, one line each; empty if nothing is.
-    bounds
-        How each way of looking contributed to ``lower_bound``: bounds by name.
+    lower_bound, noise_bound
+        The true ε is at least this, with the stated confidence: for any mechanism, and if the noise is of the kind
+        claimed (None if it is not known).
+    faults, bounds
+        What is proven wrong with the mechanism, one line each; and by name the bounds of which ``lower_bound`` is the
+        highest.
     confidence, trials
-        Chance that no honest mechanism is refuted and all bounds hold, and how many releases there were from the two
-        data sets together.
+        Chance that no honest mechanism is refuted and all bounds hold; releases from the two data sets together.
     false_positives, true_positives
         Rates of the best guesser by threshold, on releases it was not fitted to.
     """
@@ -89,14 +83,9 @@ class Audit(Result):
         ``epsilon`` and ``delta`` as claimed; ``lower_bound`` and ``noise_bound``; ``refuted`` and the number of
         ``faults``; ``trials`` and ``confidence``; ``bound.WAY`` for each way of looking.
         """
-        return as_facts(
-            {
-                "epsilon": self.epsilon, "delta": self.delta, "lower_bound": self.lower_bound,
-                "noise_bound": self.noise_bound, "refuted": self.refuted, "faults": len(self.faults),
-                "trials": self.trials, "confidence": self.confidence,
-                **{f"bound.{way}": bound for way, bound in self.bounds.items()},
-            }
-        )  # fmt: skip
+        names = ("epsilon", "delta", "lower_bound", "noise_bound", "refuted", "faults", "trials", "confidence")
+        bounds = {f"bound.{way}": bound for way, bound in self.bounds.items()}
+        return as_facts({**{name: getattr(self, name) for name in names}, "faults": len(self.faults), **bounds})
 
     @property
     def refuted(self) -> bool:
@@ -116,22 +105,32 @@ class Audit(Result):
             f"{self.trials:,} trials show ε ≥ {self.lower_bound:.4g}{noise} with confidence {self.confidence:.2%}"
         )
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw how well the best guesser did, and what the claim allows at most; returns the axes.
 
         With a ``label`` for the legend the guesser's rates are drawn alone, so that several audits can share the axes.
         """
         ax = axes_on(ax, 5, 5)
+        if label is None:
+            ax.plot(self.false_positives, self.true_positives, color=PURPLE, label="best guesser")
+            ax.plot(*self._allowed(), color="black", label="most that the claim allows")
+            ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing blindly")
+        else:
+            ax.plot(self.false_positives, self.true_positives, label=legend_name(label))
+        ax.set_xlabel("false-positive rate")
+        ax.set_ylabel("true-positive rate")
+        ax.legend(frameon=False, loc="lower right")
+        ax.set_title("The claim is refuted" if self.refuted else "The claim is not refuted", loc="left")
+        return ax
+
+    def _allowed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """False-positive rates, and the highest true-positive rates that the claim allows there."""
         rates = np.linspace(0, 1, 201)
         if self.costs:
             deltas = delta_of(self.costs)
-            allowed = np.array([most_true_positives(rate, deltas) for rate in rates])
-        else:
-            grow = math.exp(self.epsilon)
-            allowed = np.minimum(grow * rates + self.delta, 1 - (1 - rates - self.delta).clip(0) / grow).clip(0, 1)
-        draw_rates(ax, self.false_positives, self.true_positives, (rates, allowed), label)
-        ax.set_title("The claim is refuted" if self.refuted else "The claim is not refuted", loc="left")
-        return ax
+            return rates, np.array([most_true_positives(rate, deltas) for rate in rates])
+        grow = math.exp(self.epsilon)
+        return rates, np.minimum(grow * rates + self.delta, 1 - (1 - rates - self.delta).clip(0) / grow).clip(0, 1)
 
 
 @renamed(neighbours="relation")
@@ -177,11 +176,6 @@ def audit(
     confidence
         Chance that the bound holds.
 
-    Returns
-    -------
-    Audit
-        The bound, and whether the claim is refuted.
-
     Examples
     --------
     >>> import datassay as da, numpy as np
@@ -193,12 +187,11 @@ def audit(
     >>> da.audit(too_little_noise, 10, 11, epsilon=1.0, delta=1e-5, trials=2000).refuted
     True
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    promise = Promise(epsilon, delta, relation, sampling)
+    epsilon, delta = promise.epsilon, promise.delta
     confidence = _checks.number("confidence", confidence, above=0, below=1)
     if trials is not None:
         trials = _checks.integer("trials", trials, at_least=100)
-    _checks.choice("relation", relation, get_args(Relation))
-    sampling = _checks.number("sampling", sampling, above=0, at_most=1)
     parts = 1
     if callable(mechanism):
         if first is None and second is None:
@@ -222,7 +215,7 @@ def audit(
         if mechanism == "private_knn_shapley":
             k = _checks.integer("k", k, at_least=1)
         error = (1 - confidence) / parts
-        rounds = GAMES[mechanism](Claim(epsilon, delta, relation, sampling, release, k, trials, error))
+        rounds = GAMES[mechanism](Claim(**promise.settings, release=release, k=k, wanted=trials, error=error))
     found = evaluate(rounds.games, delta, rounds.costs, (1 - confidence) / parts)
     bound = max(found.bounds.values())
     faults = list(rounds.faults)

@@ -1,15 +1,14 @@
 """Evidence against a claim of privacy: what releases from two neighbouring data sets prove about ε.
 
-Whoever guesses from a release which of the two data sets it came from is right too often if the claim is false. True-
-and false-positive rates are bounded by Clopper and Pearson, and put to use in two ways:
+If the claim is false, guesses from a release which of the two data sets it came from are right too often. True- and
+false-positive rates are bounded by Clopper and Pearson, and used in two ways:
 
-* *for any mechanism*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are
-  in or out by coin flips of their own, so does the number of right guesses about the coins (Steinke, Nasr, Jagielski,
-  Privacy Auditing with One (1) Training Run, 2023).
-* *if the noise is known*, a claim is more than one ε and δ: it is the whole curve δ(ε) of the accountant, and every
-  point of it is put to the test. That sees much smaller leaks in far fewer trials (Nasr et al., Tight Auditing of
-  Differentially Private Machine Learning, 2023). How much noise of that kind there can be at most, if guesses are as
-  good as they are, gives an ε as well: it holds if the noise is of the kind claimed.
+* *for any mechanism*, (TPR − δ)/FPR ≤ e^ε gives a lower bound on ε. Where one run holds many records that are in or
+  out by coin flips, so does the number of right guesses about the coins (Steinke, Nasr, Jagielski, Privacy Auditing
+  with One (1) Training Run, 2023).
+* *if the noise is known*, a claim is the whole curve δ(ε) of the accountant, and every point of it is tested. That
+  sees much smaller leaks in far fewer trials (Nasr et al., Tight Auditing of Differentially Private Machine Learning,
+  2023). The most noise of that kind that allows such guesses gives an ε too, if the noise is of the kind claimed.
 """
 
 import math
@@ -91,10 +90,7 @@ def _noise_bound(rates: Sequence[tuple[float, float]], delta: float, costs: Sequ
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good.
-
-    Every third release, whichever it is from, is there to learn from; the others are counted.
-    """
+    """Releases from the two data sets, which of the two each is from, and linear guesses that are known to be good."""
 
     outputs: Outputs
     is_first: NDArray[np.bool_]
@@ -102,7 +98,7 @@ class Trials:
     one_run: bool = False
 
     def split(self) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:
-        """To learn from: of the first and of the second data set; to count: the same."""
+        """Every third release to learn from, of the first and of the second data set; the others to count, likewise."""
         learning = np.arange(len(self.outputs)) % 3 == 0
         parts = [
             (self.outputs[rows & self.is_first], self.outputs[rows & ~self.is_first]) for rows in (learning, ~learning)
@@ -162,8 +158,8 @@ def _best_threshold(first: Outputs, second: Outputs, error: float) -> float:
 def one_run_bound(correct: int, guesses: int, coins: int, delta: float, error: float) -> float:
     """The least ε for which so many correct guesses about coins of one run are not too unlikely.
 
-    If a mechanism is (ε, δ)-differentially private, the number of correct guesses about which of ``coins`` records are
-    in its input is, but for δ, at most binomial with chance e^ε/(1 + e^ε) (Steinke et al. 2023, theorem 5.2).
+    Under (ε, δ)-differential privacy the number of correct guesses about which of ``coins`` records are in the input
+    is, but for δ, at most binomial with chance e^ε/(1 + e^ε) (Steinke et al. 2023, theorem 5.2).
 
     >>> one_run_bound(50, 100, 100, 1e-5, 0.05)
     0.0
@@ -225,9 +221,7 @@ def evaluate(games: dict[str, Trials], delta: float, costs: Sequence[Cost], erro
                 best, curve = true - false, np.array([[(s > c).mean() for s in (theirs, ours)] for c in cuts])
             if trials.one_run and how == "known guess 1":
                 bounds[f"{name}, one run"] = _one_run(ours, theirs, delta, error)
-    if not costs:
-        return Found(bounds, None, True, curve[:, 0], curve[:, 1])
-    noise_bound, allowed = _noise_bound(observed, delta, costs)
+    noise_bound, allowed = _noise_bound(observed, delta, costs) if costs else (None, True)
     return Found(bounds, noise_bound, allowed, curve[:, 0], curve[:, 1])
 
 

@@ -8,38 +8,37 @@ from typing import Any, Final
 
 import numpy as np
 
-from datassay._choices import AnyRelation, Relation, ReleaseKind
+from datassay._choices import AnyRelation, ReleaseKind
 from datassay.privacy.accounting import NOISES, Cost, Noise, calibrate
 from datassay.privacy.evidence import Outputs, Trials, in_turns
 from datassay.privacy.layered_release import private_layered_shapley
 from datassay.privacy.mechanisms import add_noise
+from datassay.privacy.promise import Promise
 from datassay.privacy.records import NoisyRecords
 from datassay.privacy.releases import private_knn_shapley, private_tknn_shapley
+from datassay.privacy.values import PrivateValues
 
 Costs = tuple[Cost, ...]
 
 
-@dataclass(frozen=True)
-class Claim:
+@dataclass(frozen=True, kw_only=True)
+class Claim(Promise):
     """The promise of a mechanism, how it is set, how many trials are wanted, and the error allowed to each check."""
 
-    epsilon: float
-    delta: float
-    relation: Relation
-    sampling: float
     release: ReleaseKind
     k: int
     wanted: int | None
     error: float
 
-    @property
-    def promise(self) -> dict[str, Any]:
-        """The promise as the private functions take it."""
-        return {name: getattr(self, name) for name in ("epsilon", "delta", "relation", "sampling")}
-
     def trials(self, usual: int) -> int:
         """Releases from both data sets together."""
         return self.wanted or usual
+
+
+def _counts(released: PrivateValues) -> Outputs:
+    """The noisy counts that were released."""
+    assert released.statistics is not None
+    return released.statistics.counts.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +55,15 @@ def _plain_noise(noise: Noise, claim: Claim) -> Rounds:
     """One count, 1 or 0, with noise of this kind."""
     cost = calibrate(noise, claim.epsilon, claim.delta)
     half = claim.trials(10_000) // 2
-    one, none = (
-        np.asarray(add_noise(np.full(half, count), cost.noise, cost.scale), np.float64)[:, None] for count in (1, 0)
-    )
+    one, none = (np.asarray(add_noise(np.full((half, 1), n), cost.noise, cost.scale), np.float64) for n in (1, 0))
     return Rounds({"one count": in_turns(one, none, (np.ones(1),))}, [cost], relation=claim.relation)
 
 
 def _noisy_records(claim: Claim) -> Rounds:
     """Copies of the two records farthest from each other, in all features at once and in one of them.
 
-    Bounds differ from feature to feature, so that noise of one width for all would show; and the records lie far beyond
-    them, so that it would show if they were not cut off.
+    Bounds differ by feature, so that noise of one width for all would show; the records lie far beyond them, so that it
+    would show if they were not cut off.
     """
     d, half = 4, claim.trials(10_000) // 4
     mechanism = NoisyRecords([0.0, -1.0, 5.0, 0.0], [1.0, 1.0, 5.5, 100.0], claim.epsilon / d)
@@ -86,25 +83,25 @@ def _noisy_records(claim: Claim) -> Rounds:
 
 
 def _sample_faults(claim: Claim) -> list[str]:
-    """What is wrong with the samples: they must have the right size, and be fresh for each point and each release.
+    """Faults of the samples, which must have the right size and be fresh for each point and release.
 
-    Amplification by sampling is worth nothing otherwise. With next to no noise the counts are the sizes of the samples.
+    With little noise the counts are the sizes of the samples, which differ by more than that; still less noise would
+    take the accountant far longer.
     """
     from scipy.stats import binom, chi2
 
     chance, error = claim.sampling, claim.error
     if chance == 1:
         return []
-    n, points = math.ceil(max(200, 20 / chance)), 400
+    n, points = math.ceil(max(200, 20 / (chance * (1 - chance)))), 400
     records, labels = np.zeros((n, 1)), np.ones(n, np.int64)
     sizes, noise = [], 0.0
     for _ in range(2):
         released = private_tknn_shapley(
-            records, labels, np.full((points, 1), 0.5), np.ones(points, np.int64), 1.0, "euclidean", epsilon=200.0,
+            records, labels, np.full((points, 1), 0.5), np.ones(points, np.int64), 1.0, "euclidean", epsilon=30.0,
             delta=1e-5, sampling=chance, release=claim.release, n_classes=2, n_jobs=1,
         )  # fmt: skip
-        assert released.statistics is not None
-        sizes.append(released.statistics.counts[:, 0].astype(np.float64))
+        sizes.append(_counts(released)[:, 0])
         noise = released.costs[0].scale
     spread = n * chance * (1 - chance) + noise**2
     faults = []
@@ -123,8 +120,8 @@ def _histograms(claim: Claim) -> Rounds:
     """A run holds many games: pairs of validation points far from all others, each with a record of its own.
 
     A coin says whether the record is there (or, replaced, which label it has). It is near both points of its pair, or
-    near one: the second game sees noise that is shared between points. With the geometry of the validation points
-    taken into account, one record costs exactly the two points it can reach: each game has the whole claim at stake.
+    near one: the second game sees noise that is shared between points. By the geometry of the validation points, one
+    record costs exactly the two points it can reach, so each game has the whole claim at stake.
     """
     tau, far, at_once = 1.0, 8.0, 2_000
     offsets = {"near both points": (0.75 * tau, 1.0), "near one of two": (0.0, 0.0)}
@@ -145,10 +142,9 @@ def _histograms(claim: Claim) -> Rounds:
                 records, labels = np.vstack([records[is_in], [[-far]]]), np.append(labels[is_in], 0)
             released = private_tknn_shapley(
                 records, labels, points, np.ones(len(points), np.int64), tau, "euclidean",
-                **claim.promise, geometry=True, n_classes=2, n_jobs=1,
+                **claim.settings, geometry=True, n_classes=2, n_jobs=1,
             )  # fmt: skip
-            assert released.statistics is not None
-            views.append(released.statistics.counts.reshape(pairs, 4).astype(np.float64))
+            views.append(_counts(released).reshape(pairs, 4))
             coins.append(is_in)
             costs = list(released.costs)
         view, present = np.concatenate(views), np.concatenate(coins)
@@ -172,9 +168,8 @@ def _paper_counts(claim: Claim) -> Rounds:
 
     def run(is_in: bool) -> tuple[Outputs, Costs]:
         X, y = data[is_in]
-        released = private_tknn_shapley(X, y, **public, **claim.promise, release="paper")
-        assert released.statistics is not None
-        return released.statistics.counts[0].astype(np.float64), released.costs
+        released = private_tknn_shapley(X, y, **public, **claim.settings, release="paper")
+        return _counts(released)[0], released.costs
 
     rounds = _many_runs(claim, "one neighbour more", np.ones(3), run)
     return replace(rounds, faults=_sample_faults(claim))
@@ -188,7 +183,7 @@ def _knn_values(claim: Claim) -> Rounds:
         others = [] if not is_in and claim.relation == "add-remove" else [0.5 if is_in else k + 1.0]
         records, labels = [*np.arange(1.0, k + 1), *others], [*([1] * k), *([0] * len(others))]
         X = np.array(records)[:, None]
-        released = private_knn_shapley(X, labels, [[0.0]], [1], k=k, **claim.promise, n_jobs=1)
+        released = private_knn_shapley(X, labels, [[0.0]], [1], k=k, **claim.settings, n_jobs=1)
         return released.values[k - 1 : k], released.costs
 
     return _many_runs(claim, "one value", -np.ones(1), run)
@@ -197,9 +192,9 @@ def _knn_values(claim: Claim) -> Rounds:
 def _layered_values(claim: Claim) -> Rounds:
     """One record is for or against, among many that say nothing; each of those who join them is one trial.
 
-    The promise is for every design: here it is a single large coalition that holds the record. What it can do to those
-    who join must be small because the coalition is large, which is where a learner that is not stable is found out. An
-    attacker who knows all but that record knows the values without noise, and looks at what is left.
+    The promise is for every design: here it is a single large coalition that holds the record, whose effect on those
+    who join is small only if the learner is stable. An attacker who knows all but that record knows the values without
+    noise, and looks at what is left.
     """
     from scipy.stats import gamma
 
@@ -240,10 +235,10 @@ def _layered_values(claim: Claim) -> Rounds:
 
 
 def _design_faults() -> list[str]:
-    """What is wrong with the values: they must be made of all coalitions of the design, and of no others.
+    """Faults of the values, which must be made of all coalitions of the design, and of no others.
 
-    With next to no noise a value is what the formula says, which is computed here once more, one fit at a time. The
-    labels are such that many coalitions do worse than guessing: leaving those out would be a choice by the data.
+    With next to no noise they are those of the formula, computed here one fit at a time. Many coalitions do worse than
+    guessing with these labels: leaving those out would be a choice by the data.
     """
     from datassay.value import Design, StableLogisticRegression, layered_design
 
@@ -268,10 +263,8 @@ def _design_faults() -> list[str]:
         for i in set(range(n)) - set(members.tolist()):
             gain = utility(sorted([*members.tolist(), i])) - before
             expected[i] += repeats * gain / (n * design.expected[len(members)])
-    released = private_layered_shapley(
-        model, X, y, X_val, y_val, epsilon=1e9, design=design, predict=False, n_jobs=1
-    ).values
-    off = float(np.abs(released - expected).max())
+    released = private_layered_shapley(model, X, y, X_val, y_val, epsilon=1e9, design=design, predict=False, n_jobs=1)
+    off = float(np.abs(released.values - expected).max())
     faults = [] if off < 1e-5 else [f"values are not those of the published design, but off by {off:.3g}"]
     # With the empty coalition alone a value gets no noise: it must not know of anybody else, to the last bit.
     alone = Design(n, 1.0, 0.05, model.c, "hoeffding", 0, np.ones(n), (np.empty(0, np.int64),), np.ones(1, np.int64))
@@ -285,13 +278,8 @@ def _design_faults() -> list[str]:
     return faults
 
 
-def _threshold_counts(claim: Claim) -> Rounds:
-    """The histogram, or the three counts of the paper."""
-    return _paper_counts(claim) if claim.release == "paper" else _histograms(claim)
-
-
 GAMES: Final[Mapping[str, Callable[[Claim], Rounds]]] = {
-    "private_tknn_shapley": _threshold_counts,
+    "private_tknn_shapley": lambda claim: _paper_counts(claim) if claim.release == "paper" else _histograms(claim),
     "private_knn_shapley": _knn_values,
     "private_layered_shapley": _layered_values,
     "noisy_records": _noisy_records,

@@ -28,10 +28,8 @@ class Guarantee:
         The promise: data sets that differ by one record added or removed (``add-remove``), replaced (``replace``), or
         replaced but for its label (``replace-features``) lead to any set of outputs with probabilities within e^ε of
         each other, up to δ.
-    accountant
-        How ε was computed.
-    sampling
-        Chance with which each record took part (Poisson subsampling); 1 for all of them.
+    accountant, sampling
+        How ε was computed, and the chance with which each record took part (Poisson subsampling); 1 for all of them.
     audience
         Who may see it: ``public``; ``owner`` (each owner sees what concerns their own record, and any number of
         owners may put their heads together: joint differential privacy); ``owner, no collusion``; or ``nobody`` (a

@@ -1,4 +1,4 @@
-"""Private values, compiled: counts of a block of validation points, and values from what was released."""
+"""Private values, compiled: counts of a block of validation points, and values from released counts."""
 
 import math
 
@@ -9,7 +9,7 @@ from datassay._jit import kernel
 
 @kernel
 def count_neighbours(inside, codes, targets, counts):
-    """counts[v] = (records, neighbours, matching neighbours) of validation point v, everybody taking part."""
+    """counts[v] = (records, neighbours, matching neighbours) of validation point v among all records."""
     n = inside.shape[1]
     for v in range(inside.shape[0]):
         near = inside[v]
@@ -40,7 +40,7 @@ def count_members(inside, codes, targets, members, counts):
 
 @kernel
 def add_worths(inside, codes, targets, worths, total):
-    """Add what validation point v says: worths[v, 0] of a neighbour with another label, worths[v, 1] of a match."""
+    """Add, of validation point v, worths[v, 0] to a neighbour with another label and worths[v, 1] to a match."""
     n = inside.shape[1]
     worth = np.zeros(3)
     for v in range(inside.shape[0]):
@@ -53,7 +53,7 @@ def add_worths(inside, codes, targets, worths, total):
 
 @kernel
 def add_members(inside, codes, targets, members, more, total):
-    """Add, for members of a sample alone, more[v, 0] to a neighbour with another label and more[v, 1] to a match."""
+    """The same of a sample alone."""
     for v in range(inside.shape[0]):
         for i in members:
             if inside[v, i]:
@@ -65,8 +65,8 @@ def add_sampled_shapley(order, start, stop, codes, target, weight, k, log_skip, 
     """``fraction`` Shapley values of the records at ranks start … stop−1, each among a fresh sample of the others.
 
     With r−1 of the sample before it, a record is worth b/max(k, r) − Σ b_j/(j (j−1)) over the sample's ranks
-    j > max(k, r) behind it. ``drawn`` are the words that say how many to skip, ``log_skip`` is log(1 − chance).
-    Returns how many words were used, or −1 if there were too few (then ``total`` is not touched).
+    j > max(k, r) behind it. The words ``drawn`` say how many to skip; ``log_skip`` is log(1 − chance). Returns how many
+    words were used, or −1 if there were too few (then ``total`` is not touched).
     """
     n = order.shape[0]
     values = np.empty(stop - start)

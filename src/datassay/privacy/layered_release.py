@@ -3,14 +3,12 @@
 Coalitions are drawn by index, without a look at the data. For the drawn design, replacing the record of j changes the
 value of i by at most Δ_ij = Σ over coalitions C with j and without i of (γ_k + γ_{k+1}) / (n m_k), where γ_m is how far
 replacing one of m records can move the utility of the learner. Laplace noise of scale max_j Δ_ij/ε makes the value of i
-ε-differentially private for every design, even a published one; no amplification by sampling is claimed
-(Mathematics §6).
+ε-differentially private for every design, even a published one, without amplification by sampling (Mathematics §6).
 
-Honest noise is large here: values are of the order U/n, and so is the noise of κ²/(λnε), for every n. So the rank
-correlation to be expected is predicted, from public data, before anything is spent.
+Values are of the order U/n, and so is the noise of κ²/(λnε), for every n. So the rank correlation to expect is
+predicted, from public data, before anything is spent.
 """
 
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -35,13 +33,12 @@ from datassay.privacy.promise import PlannedRelease, check_ledger
 from datassay.privacy.public import check_public
 from datassay.privacy.releases import private_tknn_shapley
 from datassay.privacy.values import PrivateValues
-from datassay.results import Fact, Parameter, Result, as_facts
+from datassay.results import Fact, Floats, Parameter, Result, as_facts
 from datassay.value import Design, data_shapley, is_stable, layered_design, layered_shapley, model_name
 
 if TYPE_CHECKING:
     from datassay.value import StableLogisticRegression
 
-Floats = NDArray[np.float64]
 LOW_CORRELATION = 0.5
 
 
@@ -99,11 +96,9 @@ class LayeredPlan(Result):
         Of each value: the most by which another's record moves it, and the scale of its noise.
     epsilon, noise, constants
         The promise to one recipient, and how the noise follows from it.
-    correlation
-        The rank correlation (Spearman) of private with true values to be expected; None where it could not be
-        predicted.
-    pilot
-        What the prediction rests on, in words.
+    correlation, pilot
+        The rank correlation (Spearman) of private with true values to expect, None where it could not be predicted; and
+        what the prediction rests on, in words.
     """
 
     COLUMNS: ClassVar = {"sensitivity": "sensitivity", "scale": "scale"}
@@ -164,7 +159,7 @@ class LayeredPlan(Result):
 
 @dataclass(frozen=True, eq=False)
 class _Public:
-    """What is known to everybody: validation points and labels, and records and labels of a pilot, if there are any."""
+    """Public data: validation points and labels, and those of a pilot, if there is one."""
 
     points: Floats
     labels: NDArray[np.generic]
@@ -201,8 +196,8 @@ def plan_private_layered(
 ) -> LayeredPlan:
     """What :func:`private_layered_shapley` would release for n private records: noise, fits, and quality to expect.
 
-    Nothing private goes in, nothing is spent. The quality is that of a pilot: public records in the place of the
-    private ones (``pilot``, or half of the validation set) are valued, brought to n records, and given the noise.
+    No private data are used and nothing is spent. The quality is that of a pilot: public records in the place of the
+    private ones (``pilot``, or half of the validation set) are valued, scaled to n records, and given the noise.
 
     Parameters
     ----------
@@ -229,14 +224,9 @@ def plan_private_layered(
     seed
         Seed of the design, and of the pilot.
 
-    Returns
-    -------
-    LayeredPlan
-        Scale of noise and number of fits, and the rank correlation with true values to expect.
-
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
+    Mathematics §6; see :func:`private_layered_shapley`.
 
     Examples
     --------
@@ -264,14 +254,12 @@ def _check_learner(model: Any) -> None:
     model.check_parameters()
 
 
-def _design_of(
-    model: "StableLogisticRegression", n: int, design: Design | None, seed: int, **drawn_by: float | str | None
-) -> Design:
+def _design_of(model: Any, n: int, design: Design | None, seed: int, **drawn_by: Any) -> Design:
     """The design given, or one drawn for this learner with what was given of alpha, beta and bound."""
     n = _checks.integer("n", n, at_least=2)
     drawn_by = {name: value for name, value in drawn_by.items() if value is not None}
     if design is None:
-        return layered_design(n, c=model.c, seed=seed, **drawn_by)  # type: ignore[arg-type]
+        return layered_design(n, c=model.c, seed=seed, **drawn_by)
     if drawn_by:
         raise UsageError(f"the design has its own alpha, beta and bound: leave out {', '.join(drawn_by)}")
     if design.n != n:
@@ -280,12 +268,7 @@ def _design_of(
 
 
 def _plan(
-    model: "StableLogisticRegression",
-    public: _Public,
-    design: Design,
-    epsilon: float,
-    noise: NoiseKind,
-    constants: Constants,
+    model: Any, public: _Public, design: Design, epsilon: float, noise: NoiseKind, constants: Constants
 ) -> LayeredPlan:
     """The noise that this design needs; nothing is predicted yet."""
     _checks.choice("noise", noise, get_args(NoiseKind))
@@ -379,10 +362,10 @@ def private_layered_shapley(
 ) -> PrivateValues:
     """Layered Shapley values, each with Laplace noise: ε-differential privacy when another's record is replaced.
 
-    The noise is what the drawn coalitions and the stability of the learner make necessary, for every design
-    (Mathematics §6). It is large: before the budget is spent, the rank correlation to expect is predicted from public
-    records, and a :class:`LowUtilityWarning` says so when it is low. :func:`plan_private_layered` says all that
-    beforehand.
+    The guarantee is for an owner who sees no other value. The noise is what the drawn coalitions and the stability of
+    the learner make necessary, for every design (Mathematics §6). It is large: before the budget is spent, the rank
+    correlation to expect is predicted from public records, with a :class:`LowUtilityWarning` if it is low;
+    :func:`plan_private_layered` does so alone.
 
     Parameters
     ----------
@@ -399,11 +382,6 @@ def private_layered_shapley(
     ledger
         Asked before noise is drawn; it must be kept for ``replace``. A release made before is served again from it, at
         no cost.
-
-    Returns
-    -------
-    PrivateValues
-        A value for each owner, and the guarantee for an owner who sees no other.
 
     References
     ----------
@@ -444,29 +422,42 @@ def private_layered_shapley(
     plan = _plan(model, public, drawn, epsilon, noise, constants)
     if predict or at_least is not None:
         plan = _with_prediction(plan, model, public, seed, run.get("n_jobs"))
-    _judge(plan, at_least)
+    if at_least is not None and (plan.correlation is None or plan.correlation < at_least):
+        raise UnavailableError(
+            f"refused, and nothing was spent: at_least={at_least:g} is asked of the rank correlation, and the plan is: "
+            f"{plan}"
+        )
+    if plan.is_low:
+        warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=3)
     # What the published noise is really worth goes to the ledger, not the ε that it is named after.
     proven = epsilon
     if noise == "paper" and plan.sensitivity.any():
         proven = float((plan.sensitivity / plan.scale).max())
     cost = Cost("laplace", 1 / proven, 1.0, relation="replace")
     what = f"one Layered Shapley value an owner, Laplace noise of scale {plan.scale.max():.4g} on each"
-    settings = _settings(plan, model)
+    settings: dict[str, Parameter] = {
+        "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": drawn.alpha,
+        "beta": drawn.beta, "c": drawn.c, "bound": drawn.bound, "epsilon": epsilon, "relation": "replace",
+        "noise": noise, "constants": constants, "design_seed": drawn.seed,
+    }  # fmt: skip
     planned = PlannedRelease("private_layered_shapley", settings, what, cost, "owner, no collusion")
     coalitions = [members.tolist() for members in drawn.members]
     question = [coalitions, drawn.repeats, drawn.expected, public.points, public.labels, plan.scale]
     paid = planned.pay(ledger, inputs, question, notes)
-    if paid.earlier is None:
-        exact = _exact_values(model, points, inputs.labels, public, drawn, run)
+
+    def draw() -> Floats:
+        found = layered_shapley(
+            model, points, inputs.labels, public.points, public.labels, design=drawn, on_failure="raise", **run
+        )
+        if len(found.values) != drawn.n or found.stopped != "design":
+            raise UnavailableError("the design could not be evaluated to its end; nothing is released")
         # In units of each value's own scale, so that one mechanism of scale 1 serves all. A value that no coalition
         # with others enters depends on its own record alone.
         unit = np.where(plan.scale > 0, plan.scale, 1.0)
-        noisy = np.asarray(add_noise(exact / unit, "laplace", 1.0), np.float64) * unit
-        values = np.where(plan.scale > 0, noisy, exact)
-        paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
-    else:
-        assert paid.earlier.secret is not None
-        values = np.array(json.loads(paid.earlier.secret), np.float64)
+        noisy = np.asarray(add_noise(found.values / unit, "laplace", 1.0), np.float64) * unit
+        return np.where(plan.scale > 0, noisy, found.values)
+
+    values = paid.values(draw)
     notes.append(
         f"noise is independent from recipient to recipient: one faces ε = {proven:.3g}, {recipients} who share their "
         f"values ε = {recipients * proven:.3g}{_accounted(cost, recipients, delta)}"
@@ -478,25 +469,11 @@ def private_layered_shapley(
             f"the scale of noise is the published one, and the published proof does not hold; what can be proven of it "
             f"here is ε = {proven:.3g}"
         )
-    return PrivateValues(
-        values=values,
-        ids=inputs.ids,
-        method="private_layered_shapley",
-        guarantee=Guarantee(
-            mechanism=what,
-            epsilon=epsilon,
-            delta=0.0,
-            relation="replace",
-            accountant="Laplace mechanism",
-            audience="owner, no collusion",
-            certified=noise == "certified",
-        ),
-        statistics=None,
-        parameters=settings | _outcome(plan),
-        labels=inputs.labels,
-        notes=tuple(notes),
-        costs=(cost,),
+    settings |= {"scale": float(plan.scale.max()), "fits": drawn.fits, "correlation_predicted": plan.correlation}
+    guarantee = Guarantee(
+        what, epsilon, 0.0, "replace", "Laplace mechanism", audience=planned.audience, certified=noise == "certified"
     )
+    return planned.result(inputs, values, guarantee, notes)
 
 
 def _accounted(cost: Cost, recipients: int, delta: float) -> str:
@@ -506,44 +483,3 @@ def _accounted(cost: Cost, recipients: int, delta: float) -> str:
         return ""
     together = total_epsilon([replace(cost, count=recipients)], delta)
     return f" (or {together:.3g} at δ = {delta:g})" if together < 0.95 * simple else ""
-
-
-def _judge(plan: LayeredPlan, at_least: float | None) -> None:
-    """Before anything is spent: refuse what was said to be too little, warn of what is likely to be."""
-    if at_least is not None and (plan.correlation is None or plan.correlation < at_least):
-        raise UnavailableError(
-            f"refused, and nothing was spent: at_least={at_least:g} is asked of the rank correlation, and the plan is: "
-            f"{plan}"
-        )
-    if plan.is_low:
-        warnings.warn(plan.warning(), LowUtilityWarning, stacklevel=4)
-
-
-def _settings(plan: LayeredPlan, model: Any) -> dict[str, Parameter]:
-    design = plan.design
-    return {
-        "model": model_name(model), "length": model.length, "lam": float(model.lam), "alpha": design.alpha,
-        "beta": design.beta, "c": design.c, "bound": design.bound, "epsilon": plan.epsilon, "relation": "replace",
-        "noise": plan.noise, "constants": plan.constants, "design_seed": design.seed,
-    }  # fmt: skip
-
-
-def _outcome(plan: LayeredPlan) -> dict[str, Parameter]:
-    return {"scale": float(plan.scale.max()), "fits": plan.design.fits, "correlation_predicted": plan.correlation}
-
-
-def _exact_values(
-    model: "StableLogisticRegression",
-    points: Floats,
-    labels: NDArray[np.generic],
-    public: _Public,
-    design: Design,
-    run: Threads,
-) -> Floats:
-    """The values that noise is added to, from all coalitions of the design: none is left out for its utility."""
-    found = layered_shapley(
-        model, points, labels, public.points, public.labels, design=design, on_failure="raise", **run
-    )
-    if len(found.values) != design.n or found.stopped != "design":
-        raise UnavailableError("the design could not be evaluated to its end; nothing is released")
-    return found.values

@@ -1,13 +1,12 @@
 """The ledger: one durable record of every private release, that refuses to overspend.
 
-A ledger is an SQLite file. It is asked *before* any noise is drawn: in one transaction it composes the cost of
-everything released so far with what is asked for, and either writes the new spending down, durably, or refuses. A
-crash after that leaves the budget spent and nothing released. A release that was completed is served again from the
-ledger at no cost instead of being drawn anew.
+A ledger is an SQLite file. It is asked *before* any noise is drawn: in one transaction it composes the cost of all
+releases so far with the new one, and either writes the spending down, durably, or refuses. A crash after that leaves
+the budget spent and nothing released. A completed release is served again at no cost instead of being drawn anew.
 
-A *disclosure* gives out single records, noisy copy by noisy copy. Its queries are pure differential privacy and each is
-about one record alone, so every record of a data set has an account of its own: what a data set costs is what its
-record most asked for has spent, and that is added to the rest.
+A *disclosure* gives out noisy copies of single records. Its queries are pure differential privacy, each about one
+record, so every record has an account of its own: a data set costs what its record most asked for has spent, and that
+is added to the rest.
 """
 
 import hmac
@@ -16,7 +15,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from datassay import _checks
 from datassay._choices import AnyRelation
 from datassay._errors import InputError, UnavailableError, UsageError
 from datassay._renamed import renamed
+from datassay.data import PathLike
 from datassay.privacy.accounting import Cost, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience
 from datassay.results import Fact, as_facts
@@ -53,7 +53,6 @@ CREATE TABLE releases (
 CREATE INDEX by_request ON releases (dataset, request);
 """
 
-
 _DISCLOSURE_SCHEMA = """
 CREATE TABLE IF NOT EXISTS queries (number INTEGER NOT NULL, point TEXT NOT NULL, epsilon REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS by_number ON queries (number, epsilon);
@@ -74,9 +73,9 @@ class BudgetExceededError(UnavailableError):
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """One line of the ledger. ``released`` is None if the noise was paid for and never delivered.
+    """One line of the ledger: ``result`` is public, ``secret`` for the operator or single owners.
 
-    ``result`` is what was published; what only the operator or single owners may see is in ``secret``.
+    ``released`` is None if the noise was paid for and never delivered.
     """
 
     number: int
@@ -115,8 +114,7 @@ class Ledger:
         What one person's contribution is: a record ``add-remove`` d, ``replace`` d, or its features alone
         (``replace-features``, for disclosures, which give labels away). ``neighbours``, its earlier name, is taken too.
 
-    All releases in a ledger share its budget, for any version of the data: otherwise adding one record would give a new
-    budget for the old ones.
+    All releases share the budget, whatever the version of the data: a new record gives no new budget for the old ones.
 
     Examples
     --------
@@ -133,7 +131,7 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: PathLike,
         epsilon: float | None = None,
         delta: float | None = None,
         relation: AnyRelation | None = None,
@@ -143,9 +141,7 @@ class Ledger:
 
     @classmethod
     @renamed(neighbours="relation")
-    def planned(
-        cls, path: str | os.PathLike[str], epsilon: float, delta: float, relation: AnyRelation | None = None
-    ) -> "Ledger":
+    def planned(cls, path: PathLike, epsilon: float, delta: float, relation: AnyRelation | None = None) -> "Ledger":
         """A ledger whose file is made when it is first paid from: a call that fails before that settles no budget.
 
         Until then it is empty. If another process makes a ledger there in the meantime, it is that one, and its budget
@@ -164,9 +160,7 @@ class Ledger:
             ledger._check_folder()
         return ledger
 
-    def _begin(
-        self, path: str | os.PathLike[str], epsilon: float | None, delta: float | None, relation: AnyRelation | None
-    ) -> None:
+    def _begin(self, path: PathLike, epsilon: float | None, delta: float | None, relation: AnyRelation | None) -> None:
         """Set what is known before there is a file."""
         self.path = Path(path)
         if relation is not None:
@@ -193,11 +187,7 @@ class Ledger:
             self._create(epsilon, delta, relation or "add-remove")
         with self._open() as connection:
             row = connection.execute("SELECT epsilon, delta, neighbours, key FROM settings").fetchone()
-        for name, given, kept in (
-            ("epsilon", epsilon, row[0]),
-            ("delta", delta, row[1]),
-            ("relation", relation, row[2]),
-        ):
+        for name, given, kept in zip(("epsilon", "delta", "relation"), self._asked, row[:3], strict=True):
             if given is not None and given != kept:
                 raise UsageError(
                     f"the ledger {str(self.path)!r} has {name}={kept!r}, not {given!r}; a budget is never changed"
@@ -221,16 +211,13 @@ class Ledger:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
             temporary.touch(mode=0o600)  # it will hold secrets: for its owner's eyes alone
-            connection = sqlite3.connect(temporary)
-            try:
+            with closing(sqlite3.connect(temporary)) as connection:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {VERSIONS[0]}")
                 connection.executescript(_SCHEMA)
                 settings = (epsilon, delta, relation, _now(), secrets.token_hex(32))
                 connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
                 connection.commit()
-            finally:
-                connection.close()
             with suppress(FileExistsError):  # another process was quicker: its ledger is opened and its budget compared
                 os.link(temporary, self.path)
         finally:
@@ -328,8 +315,8 @@ class Ledger:
     def open_disclosure(self, dataset: str, mechanism: str, query: float = 0.0) -> int:
         """Begin to give out single records of a data set; the number of its line, for :meth:`charge`.
 
-        It costs nothing yet; if a ``query`` alone is going to cost more than the whole budget, it is refused at once. A
-        disclosure reveals labels, so the ledger must be kept for ``replace-features``.
+        It costs nothing yet; if a ``query`` alone costs more than the whole budget, it is refused at once. A disclosure
+        reveals labels, so the ledger must be kept for ``replace-features``.
         """
         if self.relation != "replace-features":
             raise UsageError(
@@ -398,9 +385,8 @@ class Ledger:
         found: dict[int, Disclosed] = {}
         for number, records, most in people:
             asked = [(epsilon, count) for of, epsilon, count in kinds if of == number]
-            found[number] = Disclosed(
-                sum(count for _, count in asked), records, sum(epsilon * count for epsilon, count in asked), most
-            )
+            total = sum(epsilon * count for epsilon, count in asked)
+            found[number] = Disclosed(sum(count for _, count in asked), records, total, most)
         return found
 
     def complete(self, number: int, result: str, secret: str | None = None) -> None:

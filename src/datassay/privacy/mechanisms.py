@@ -23,17 +23,11 @@ def _measurement(noise: Noise, scale: float) -> "Measurement":
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    if noise == "discrete gaussian":
-        return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=scale)
-    if noise == "discrete laplace":
-        return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
-    if noise == "laplace":
-        return dp.m.make_laplace(
-            dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64"), scale=scale
-        )
-    return dp.m.make_gaussian(
-        dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l2_distance(T="f64"), scale=scale
-    )
+    number = "i64" if noise.startswith("discrete") else "f64"
+    entry = dp.atom_domain(T="i64") if number == "i64" else dp.atom_domain(T="f64", nan=False)
+    if noise.endswith("gaussian"):
+        return dp.m.make_gaussian(dp.vector_domain(entry), dp.l2_distance(T=number), scale=scale)
+    return dp.m.make_laplace(dp.vector_domain(entry), dp.l1_distance(T=number), scale=scale)
 
 
 def add_noise(values: ArrayLike, noise: Noise, scale: float) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -47,7 +41,7 @@ def add_noise(values: ArrayLike, noise: Noise, scale: float) -> NDArray[np.int64
     discrete = noise.startswith("discrete")
     if discrete and given.dtype.kind not in "iu":
         raise InputError(f"{noise} noise is for whole numbers, got {given.dtype}")
+    draw = _measurement(noise, scale)
     if discrete:
-        whole = _measurement(noise, scale)(given.ravel().astype(np.int64).tolist())
-        return np.array(whole, dtype=np.int64).reshape(given.shape)
-    return np.array(_measurement(noise, scale)(given.ravel().astype(np.float64).tolist())).reshape(given.shape)
+        return np.array(draw(given.ravel().astype(np.int64).tolist()), np.int64).reshape(given.shape)
+    return np.array(draw(given.ravel().astype(np.float64).tolist())).reshape(given.shape)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -16,7 +16,9 @@ from datassay.data import Inputs
 from datassay.privacy.accounting import Cost, Noise, accountant_of, calibrate, check_delta, check_epsilon, total_epsilon
 from datassay.privacy.guarantee import Audience, Guarantee
 from datassay.privacy.ledger import Ledger, LedgerLine
-from datassay.results import Parameter
+from datassay.privacy.statistics import NoisyCounts
+from datassay.privacy.values import PrivateValues
+from datassay.results import Floats, Parameter
 
 
 def fingerprint(*parts: object) -> str:
@@ -57,8 +59,8 @@ class Promise:
         check_ledger(self.ledger)
 
     @property
-    def settings(self) -> dict[str, Parameter]:
-        """The promise as parameters of a result."""
+    def settings(self) -> dict[str, Any]:
+        """The promise as parameters, of a private function or of its result."""
         return {name: getattr(self, name) for name in ("epsilon", "delta", "relation", "sampling")}
 
     def least(self, noise: Noise, sensitivity: float, count: int) -> Cost:
@@ -68,14 +70,9 @@ class Promise:
 
     def kept(self, release: "PlannedRelease") -> Guarantee:
         """The guarantee that this release gives."""
+        epsilon, accountant = total_epsilon([release.cost], self.delta), accountant_of([release.cost])
         return Guarantee(
-            mechanism=release.mechanism,
-            epsilon=total_epsilon([release.cost], self.delta),
-            delta=self.delta,
-            relation=self.relation,
-            accountant=accountant_of([release.cost]),
-            sampling=self.sampling,
-            audience=release.audience,
+            release.mechanism, epsilon, self.delta, self.relation, accountant, self.sampling, release.audience
         )
 
 
@@ -110,6 +107,13 @@ class PlannedRelease:
         mechanism = self.mechanism + (f", each record sampled with chance {chance:g}" if chance < 1 else "")
         return Paid(ledger, ledger.spend(dataset, request, [self.cost], mechanism, self.audience), None)
 
+    def result(
+        self, inputs: Inputs, values: Floats, guarantee: Guarantee, notes: list[str], counts: NoisyCounts | None = None
+    ) -> PrivateValues:
+        """What was released: the values, and the guarantee they are under."""
+        how = guarantee, counts, self.parameters, inputs.labels, tuple(notes), (self.cost,)
+        return PrivateValues(values, inputs.ids, self.method, *how)
+
 
 @dataclass(frozen=True)
 class Paid:
@@ -123,3 +127,12 @@ class Paid:
         """Keep what was released, if there is a ledger and it was not made before."""
         if self.ledger is not None and self.number is not None and self.earlier is None:
             self.ledger.complete(self.number, json.dumps(result), secret)
+
+    def values(self, draw: Callable[[], Floats]) -> Floats:
+        """Values that are each for its owner alone: drawn and kept as a secret, or those that were kept before."""
+        if self.earlier is not None:
+            assert self.earlier.secret is not None
+            return np.array(json.loads(self.earlier.secret), np.float64)
+        values = draw()
+        self.complete(None, secret=json.dumps(values.tolist()))
+        return values

@@ -20,8 +20,7 @@ def check_apart(
 ) -> float:
     """The share of validation records that are private records too; from one half on the validation set is refused.
 
-    With ``features_alone``, where features are what is private, a record is the same whatever its label. ``shared`` is
-    what :func:`shared_records` found, if it was asked before.
+    With ``features_alone`` labels are not compared. ``shared`` is the answer of :func:`shared_records`, if known.
     """
     share, usual = shared or shared_records(inputs, features_alone)
     but = ", whatever their labels" if features_alone else ""
@@ -52,8 +51,8 @@ def _row_hashes(points: NDArray[np.generic], codes: NDArray[np.generic]) -> NDAr
 def shared_records(inputs: Inputs, features_alone: bool) -> tuple[float, float]:
     """The share of distinct validation records that are training records too, and of training records with a twin.
 
-    Validation records are published: a validation set taken out of the training data would give it away. Where records
-    have few values, they coincide by chance, training records among themselves as well.
+    A validation set taken out of the training data would publish them. Records of few values coincide by chance, among
+    the training records as well.
     """
     points, points_val = as_array(inputs.points), as_array(inputs.points_val)
     codes, codes_val = (np.zeros_like(some) if features_alone else some for some in (inputs.codes, inputs.codes_val))

@@ -1,9 +1,9 @@
 """Noisy copies of records: every feature within public bounds, with Laplace noise of its own.
 
-A record x is brought to u = (x − low)/(high − low), cut off at 0 and 1. Whatever the record is, no feature of u moves
-by more than 1, so u_j + Laplace(1/ε_j) is ε_j-differentially private for the features of that record, and the copy as a
-whole Σ ε_j: it composes over features. Bringing it back, low + (high − low) ũ = x + Laplace((high − low)_j/ε_j), costs
-nothing. Noise is drawn on ε_j u_j at scale 1, in OpenDP's arithmetic, so that rounding gives nothing away.
+A record x is scaled to u = (x − low)/(high − low), cut off at 0 and 1. No feature of u can move by more than 1, so
+u_j + Laplace(1/ε_j) is ε_j-differentially private for the features of that record, and the copy as a whole Σ ε_j. To
+scale it back, low + (high − low) ũ = x + Laplace((high − low)_j/ε_j), costs nothing. Noise is drawn on ε_j u_j at scale
+1, in OpenDP's arithmetic, so that rounding gives nothing away.
 """
 
 import math
@@ -49,34 +49,28 @@ class NoisyRecords:
         low, high = ends
         if low.ndim != 1 or low.shape != high.shape or len(low) == 0:
             raise UsageError(f"bounds must be one low and one high a feature; got {low.shape} and {high.shape}")
-        bad = ~(np.isfinite(low) & np.isfinite(high) & (low <= high))
-        if bad.any():
-            at = int(bad.argmax())
+        for at in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low <= high))):
             raise UsageError(
                 f"the bounds of feature {at} are {low[at]:g} and {high[at]:g}: they must be finite, the low one first"
             )
         with np.errstate(over="ignore"):
-            if not np.isfinite(high - low).all():
-                at = int((~np.isfinite(high - low)).argmax())
-                raise UsageError(f"the bounds of feature {at} are too far apart")
-        if (low == high).all():
+            width = high - low
+        for at in np.flatnonzero(~np.isfinite(width)):
+            raise UsageError(f"the bounds of feature {at} are too far apart")
+        if not width.any():
             raise UsageError("the bounds leave no feature room to move: every copy would be the same, and tell nothing")
         if np.ndim(epsilon) == 0:
-            each = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
-        else:
-            given = _checks.real_numbers(epsilon)
-            if given is None:
-                raise UsageError(f"epsilon must be one number, or one for each feature; got {epsilon!r}")
-            each = np.array(given)
-            if each.shape != low.shape:
-                raise UsageError(
-                    f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given"
-                )
-            if not (np.isfinite(each) & (each > 0)).all():
-                at = int((~(np.isfinite(each) & (each > 0))).argmax())
-                raise UsageError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
+            epsilon = np.full(len(low), _checks.number("epsilon", epsilon, above=0))
+        given = _checks.real_numbers(epsilon)
+        if given is None:
+            raise UsageError(f"epsilon must be one number, or one for each feature; got {epsilon!r}")
+        each = np.array(given)
+        if each.shape != low.shape:
+            raise UsageError(f"epsilon must be one number, or one for each of {len(low)} features; {each.shape} given")
+        for at in np.flatnonzero(~(np.isfinite(each) & (each > 0))):
+            raise UsageError(f"epsilon must be above 0; that of feature {at} is {each[at]:g}")
         with np.errstate(over="ignore"):
-            if not np.isfinite((high - low) / each).all() or (each < 1e-100).any():
+            if not np.isfinite(width / each).all() or (each < 1e-100).any():
                 raise UsageError("epsilon is too small: noise of such a scale cannot be written down")
             if not np.isfinite(each.sum()):
                 raise UsageError(

@@ -1,17 +1,17 @@
-"""Private values: tell every owner what their record is worth without telling about anybody else's.
+"""Private values: tell every owner what their record is worth without telling about other records.
 
 By Mathematics §3, finding 1, the value of a record needs only two numbers a validation point: how many neighbours have
 the validation label, and how many have another. One record moves one of the two by one. They are released once, with
-discrete Gaussian noise; every owner's value follows from them and the owner's own record, so that owners who put
-their heads together learn nothing that the released numbers do not already tell (joint differential privacy).
+discrete Gaussian noise; every owner's value follows from them and the owner's own record, so that colluding owners
+learn nothing beyond the released numbers (joint differential privacy).
 
-The validation set is public, and everything that shapes the counts comes from it alone: how columns are scaled and
-encoded, which classes there are, the threshold. What a training record can do is to be counted, and nothing else.
+The validation set is public and alone decides how columns are scaled and encoded, which classes there are, and the
+threshold: a training record is counted, and has no other effect.
 """
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -23,89 +23,45 @@ from datassay._errors import InputError, UsageError
 from datassay._renamed import renamed
 from datassay._run import Blocks, Schedule, documented
 from datassay._tensors import as_array
-from datassay._work import Progress
 from datassay.data import Ids, Labels, Points
 from datassay.neighbors import (
     COSINE,
     EUCLIDEAN,
     FullRanking,
+    Given,
     Neighbours,
     Ranked,
     Within,
     WithinThreshold,
     collect,
     make_space,
-    metric_of,
 )
 from datassay.privacy import sampling as samples
 from datassay.privacy.accounting import Cost, total_epsilon
 from datassay.privacy.ledger import Ledger
 from datassay.privacy.mechanisms import add_noise
-from datassay.privacy.promise import Paid, PlannedRelease, Promise
+from datassay.privacy.promise import PlannedRelease, Promise
 from datassay.privacy.public import check_public, shared_records
 from datassay.privacy.statistics import COUNTED, COUNTS, NoisyCounts, worths
 from datassay.privacy.values import PrivateValues
+from datassay.results import Floats
 from datassay.value import Game, Weights, knn_shapley, make_game, shapley_total, tknn_shapley
 
-
-@dataclass(frozen=True, eq=False)
-class _Setting:
-    """What every private release needs: a game whose public parts are public, and the promise to keep."""
-
-    game: Game
-    n_classes: int
-    promise: Promise
-    notes: list[str]
-
-    @property
-    def points(self) -> NDArray[np.float32] | NDArray[np.float64]:
-        return as_array(self.game.inputs.points_val)
-
-    def pay(self, release: PlannedRelease) -> Paid:
-        """Pay for the release, or find out that it was made before. No noise has been drawn when this is called."""
-        inputs = self.game.inputs
-        public = [self.points, inputs.labels_val, self.game.weights]
-        return release.pay(self.promise.ledger, inputs, public, self.notes)
-
-    def result(
-        self, release: PlannedRelease, values: NDArray[np.float64], statistics: NoisyCounts | None = None
-    ) -> PrivateValues:
-        """The values, under the guarantee of the release that they are from."""
-        inputs = self.game.inputs
-        return PrivateValues(
-            values=values,
-            ids=inputs.ids,
-            method=release.method,
-            guarantee=self.promise.kept(release),
-            statistics=statistics,
-            parameters=release.parameters,
-            labels=inputs.labels,
-            notes=tuple(self.notes),
-            costs=(release.cost,),
-        )
+Ints = NDArray[np.int64]
 
 
-def _set_up(
-    X: Points | Neighbours,
-    y: Labels | None,
-    X_val: Points | None,
-    y_val: Labels | None,
-    promise: Promise,
-    *,
-    needs_classes: bool = True,
-    **given: Any,
-) -> _Setting:
-    """The game that ``given`` describes (as ``make_game`` takes it), checked for what must be public."""
-    if (X.inputs.points_val if isinstance(X, Neighbours) else X_val) is None:
+def _set_up(given: Given, promise: Promise, *, needs_classes: bool = True, **how: Any) -> tuple[Game, int, list[str]]:
+    """The game of the data given (``how``: as ``make_game`` takes it), the public number of classes, and notes."""
+    if not given.has_validation:
         raise UsageError("X_val must be given: a public validation set that is no part of the training data")
-    if metric_of(X, given["metric"]) == "precomputed":
+    if given.metric_used == "precomputed":
         raise UsageError("private values need features, so that they depend on each training record by itself")
-    game = make_game(X, y, X_val, y_val, fitted_on="validation", in_memory=True, **given)
+    game = make_game(given, in_memory=True, **how)
     inputs = game.inputs
     notes = list(inputs.notes)
     shared = game.near.once("shared records", lambda: shared_records(inputs, features_alone=False))
     only_private = check_public(inputs, notes, shared)
-    n_classes = given.get("n_classes")
+    n_classes = how.get("n_classes")
     if needs_classes and n_classes is None and len(only_private):
         raise InputError(
             f"training has labels that the public validation set lacks ({_checks.listed(only_private)}); the number of "
@@ -116,8 +72,7 @@ def _set_up(
         notes.append(
             f"delta={promise.delta:g} is not below 1/N = {1 / n:.3g}: it allows some record to be told outright"
         )
-    classes = game.n_classes if n_classes is not None else inputs.n_classes - len(only_private)
-    return _Setting(game, classes, promise, notes)
+    return game, game.n_classes if n_classes is not None else inputs.n_classes - len(only_private), notes
 
 
 @renamed(neighbours="relation")
@@ -146,7 +101,8 @@ def private_tknn_shapley(
 
     Released are, for each validation point, the numbers of matching and of other neighbours, with discrete Gaussian
     noise; one record moves one of the two by one. Every value follows from them and the owner's own record
-    (Mathematics §5), so the guarantee holds against any number of owners who put their values together.
+    (Mathematics §5), so the guarantee holds against any number of owners who put their values together, and the noisy
+    counts may be published.
 
     Parameters
     ----------
@@ -178,11 +134,6 @@ def private_tknn_shapley(
     n_classes
         Number of classes; those of the validation set if left out.
 
-    Returns
-    -------
-    PrivateValues
-        A value for each owner, the noisy counts (which may be published) and the guarantee.
-
     References
     ----------
     Wang et al., Threshold KNN-Shapley: A Linear-Time and Privacy-Friendly Approach to Data Valuation, 2023.
@@ -200,7 +151,8 @@ def private_tknn_shapley(
     >>> newcomer = private.value_record([1.0, 0.5], True)  # costs nothing
     """
     tau = _checks.number("tau", tau)
-    by = metric_of(X, metric)
+    given = Given(X, y, X_val, y_val, metric, ids, fitted_on="validation")
+    by = given.metric_used
     if by == "cosine" and not -1 <= tau <= 1:
         raise UsageError(f"tau={tau:g} is no cosine distance: minus a similarity lies between -1 and 1")
     if by in ("euclidean", "manhattan") and tau < 0:
@@ -208,14 +160,15 @@ def private_tknn_shapley(
     _checks.choice("release", release, tuple(COUNTS))
     _checks.boolean("geometry", geometry)
     promise = Promise(epsilon, delta, relation, sampling, ledger)
-    setting = _set_up(X, y, X_val, y_val, promise, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game, classes, notes = _set_up(given, promise, weights=weights, n_classes=n_classes, **run)
     if release == "paper" and (relation != "add-remove" or geometry):
         raise UsageError(
             'release="paper" counts all records at every validation point and is published for add-remove; use the '
             "histogram for replaced records and for geometry"
         )
-    game, notes, m = setting.game, setting.notes, setting.game.space.n_validation
-    reached = _near_validation_points(setting.points, tau, by, game.run) if geometry else m
+    inputs, m = game.inputs, game.space.n_validation
+    points = as_array(inputs.points_val)
+    reached = _near_validation_points(points, tau, by, game.run) if geometry else m
     if geometry and reached == m:
         notes.append("geometry changes nothing here: a record can be near all validation points")
     cost = _threshold_cost(release, promise, max(1, reached))
@@ -224,10 +177,10 @@ def private_tknn_shapley(
         what += f"; a record can be near at most {reached} of the points"
     settings = {
         "tau": tau, "metric": by, **promise.settings, "release": release, "geometry": geometry, "sigma": cost.scale,
-        "n_validation": m, "n_classes": setting.n_classes,
+        "n_validation": m, "n_classes": classes,
     }  # fmt: skip
     planned = PlannedRelease("private_tknn_shapley", settings, what, cost, "owner")
-    paid = setting.pay(planned)
+    paid = planned.pay(ledger, inputs, [points, inputs.labels_val, game.weights], notes)
     columns = len(COUNTS[release])
     if paid.earlier is None:
         key = samples.new_key()
@@ -237,7 +190,7 @@ def private_tknn_shapley(
         assert paid.earlier.result is not None
         counts = np.array(json.loads(paid.earlier.result), np.int64)
         key, noise = bytes.fromhex(paid.earlier.secret or ""), None
-    values = _evaluate(game, setting.n_classes, tau, promise.sampling, key, noise, counts)
+    values = _evaluate(game, classes, tau, promise.sampling, key, noise, counts)
     paid.complete(counts.tolist(), secret=key.hex() if promise.sampling < 1 else None)
     typical = max(0.0, float(np.median(counts.sum(axis=1) if release == "histogram" else counts[:, 1])))
     if cost.scale > typical / 2:
@@ -246,25 +199,17 @@ def private_tknn_shapley(
             f"{typical:.3g}): expect rough values. Fewer validation points, sampling, geometry or a larger ε help"
         )
     statistics = NoisyCounts(
-        counts=counts,
-        points=setting.points,
-        labels=game.inputs.labels_val,
-        weights=game.weights,
-        tau=tau,
-        metric=by,
-        n_classes=setting.n_classes,
-        columns=COUNTS[release],
-        encoder=game.inputs.encoder,
+        counts, points, inputs.labels_val, game.weights, tau, by, classes, COUNTS[release], inputs.encoder
     )
-    return setting.result(planned, values, statistics)
+    return planned.result(inputs, values, promise.kept(planned), notes, statistics)
 
 
 def _threshold_cost(release: ReleaseKind, promise: Promise, points: int) -> Cost:
     """Noise that keeps the promise when one record can be near ``points`` validation points.
 
-    Added or removed, a record moves one of the two counts of each of them by one (all three of the paper's: a distance
-    of √3). Replaced, it may leave one count and enter the other. Replaced in a sample, the accountant knows Gaussian
-    noise only; it is rounded afterwards, which costs nothing.
+    Added or removed, a record moves one of the two counts of each by one (all three of the paper's: a distance of √3).
+    Replaced, it may leave one count and enter the other; in a sample, the accountant then knows Gaussian noise only,
+    which is rounded at no cost.
     """
     if release == "paper":
         return promise.least("gaussian", math.sqrt(3), points)
@@ -288,28 +233,18 @@ def _near_validation_points(points: NDArray[np.floating[Any]], tau: float, metri
     def compute(block: Within) -> tuple[NDArray[Any]]:
         return (block.inside.sum(axis=1),)
 
-    (seen,) = collect(make_space(points, points, metric), WithinThreshold(float(reach)), compute, _here(run, None))
+    here = replace(run, progress=None, here=True)
+    (seen,) = collect(make_space(points, points, metric), WithinThreshold(float(reach)), compute, here)
     return int(seen.max())
 
 
-def _here(run: Schedule, progress: Progress) -> Schedule:
-    """The same schedule with threads of this process: noise and the coins of samples are secret, and stay in it."""
-    return Schedule(run.n_jobs, run.memory, progress, here=True)
-
-
 def _evaluate(
-    game: Game,
-    n_classes: int,
-    tau: float,
-    sampling: float,
-    key: bytes,
-    noise: NDArray[np.int64] | None,
-    released: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    game: Game, n_classes: int, tau: float, sampling: float, key: bytes, noise: Ints | None, released: Ints
+) -> Floats:
     """One pass: fill ``released`` (without noise it holds an earlier release already), and value every record."""
     n, codes = game.space.n_train, game.inputs.codes
 
-    def add(block: Within, total: NDArray[np.float64]) -> None:
+    def add(block: Within, total: Floats) -> None:
         from datassay.privacy import kernels
 
         rows, targets = block.rows, game.inputs.codes_val[block.rows]
@@ -329,10 +264,11 @@ def _evaluate(
         joining, counted = worths(released[rows], game.weights[rows], n_classes)
         kernels.add_worths(block.inside, codes, targets, counted if sampling == 1 else joining, total)
 
-    return game.mean(game.near.accumulate(WithinThreshold(tau), add, _here(game.run, game.run.progress)))
+    # Noise and the coins of samples are secret, and stay in this process.
+    return game.mean(game.near.accumulate(WithinThreshold(tau), add, replace(game.run, here=True)))
 
 
-def _released(counts: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+def _released(counts: Ints, columns: int) -> Ints:
     """What is released of (records, neighbours, matching): all three, or matching and others."""
     return counts if columns == 3 else np.stack([counts[:, 2], counts[:, 1] - counts[:, 2]], axis=1)
 
@@ -359,20 +295,14 @@ def private_knn_shapley(
     """Differentially private k-NN Shapley values: the baseline that :func:`private_tknn_shapley` improves on.
 
     A ``fraction`` value moves by at most 1/(k(k+1)) when another record comes, goes or is replaced (Mathematics §5).
-    Every owner's value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who
-    share theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect
-    little.
+    Every value gets Gaussian noise of its own, so the guarantee is for an owner who sees one value: owners who share
+    theirs weaken it, and the result says by how much. Values are of the order 1/N, the noise is not: expect little.
 
     Parameters
     ----------
     sampling
         Chance with which the others take part: below 1 every value is computed among a fresh Poisson sample of them for
         each validation point, which needs less noise and takes time in proportion to N².
-
-    Returns
-    -------
-    PrivateValues
-        A value for each owner, and the guarantee for an owner who sees no other.
 
     References
     ----------
@@ -389,9 +319,9 @@ def private_knn_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     promise = Promise(epsilon, delta, relation, sampling, ledger)
-    setting = _set_up(X, y, X_val, y_val, promise, needs_classes=False, metric=metric, weights=weights, ids=ids, **run)
-    game, m = setting.game, setting.game.space.n_validation
-    sampled = promise.sampling < 1
+    given = Given(X, y, X_val, y_val, metric, ids, fitted_on="validation")
+    game, _, notes = _set_up(given, promise, needs_classes=False, weights=weights, **run)
+    inputs, m, sampled = game.inputs, game.space.n_validation, promise.sampling < 1
     # Without samples, noise on the mean (which moves by no more than each value) is the composition over validation
     # points; with them, each point's sample is fresh, and what is released is the mean of m noisy values.
     cost = promise.least("gaussian", 1 / (k * (k + 1)), m if sampled else 1)
@@ -403,29 +333,28 @@ def private_knn_shapley(
     }  # fmt: skip
     what = f"one k-NN Shapley value an owner, Gaussian noise of deviation {scale:.4g} on each"
     planned = PlannedRelease("private_knn_shapley", settings, what, cost, "owner, no collusion")
-    paid = setting.pay(planned)
-    if paid.earlier is None:
+    paid = planned.pay(ledger, inputs, [as_array(inputs.points_val), inputs.labels_val, game.weights], notes)
+
+    def draw() -> Floats:
         total = _sampled_shapley(game, k, promise.sampling) if sampled else shapley_total(game, k)
-        values = np.asarray(add_noise(game.mean(total), "gaussian", scale), np.float64)
-        paid.complete(None, secret=json.dumps(values.tolist()))  # every value is for its owner alone
-    else:
-        assert paid.earlier.secret is not None
-        values = np.array(json.loads(paid.earlier.secret), np.float64)
+        return np.asarray(add_noise(game.mean(total), "gaussian", scale), np.float64)
+
+    values = paid.values(draw)
     together = replace(cost, count=10 * cost.count)
-    setting.notes.append(
+    notes.append(
         f"noise is independent from owner to owner: ten owners who share their values face "
         f"ε = {total_epsilon([together], promise.delta):.3g} instead of {total_epsilon([cost], promise.delta):.3g}"
     )
-    return setting.result(planned, values)
+    return planned.result(inputs, values, promise.kept(planned), notes)
 
 
-def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
+def _sampled_shapley(game: Game, k: int, chance: float) -> Floats:
     """``fraction`` values, every owner's among a fresh sample of the others for each validation point."""
     n = game.space.n_train
     key, log_skip = samples.new_key(), math.log1p(-chance)
     chunk = max(1, int(2**20 / (n * chance + 2)))  # owners whose coins are drawn at a time: 8 MiB of them
 
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
+    def add(block: Ranked, total: Floats) -> None:
         from datassay.privacy import kernels
 
         codes, codes_val = game.inputs.codes, game.inputs.codes_val
@@ -440,4 +369,4 @@ def _sampled_shapley(game: Game, k: int, chance: float) -> NDArray[np.float64]:
                     used = kernels.add_sampled_shapley(block.order[at], start, stop, *point, coins, total)
                     wanted *= 2
 
-    return game.near.accumulate(FullRanking(), add, _here(game.run, game.run.progress))
+    return game.near.accumulate(FullRanking(), add, replace(game.run, here=True))

@@ -1,8 +1,8 @@
 """Poisson samples that cannot be predicted, and that their secret key can draw again.
 
-Amplification by sampling holds only as long as the sample is secret. So the coins come from a cryptographic
-expansion (SHAKE-256) of a secret key of the operating system, not from a statistical generator; the same key and
-place give the same sample on any machine and any version of any library, which serving a release again needs.
+Amplification by sampling needs a secret sample: the coins come from a cryptographic expansion (SHAKE-256) of a secret
+key of the operating system. The same key and place give the same sample on any machine and with any version of any
+library, as is needed to serve a release again.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ def new_key() -> bytes:
 
 
 def words(key: bytes, place: tuple[int, ...], count: int) -> NDArray[np.uint64]:
-    """The first ``count`` 64-bit words that the key says at ``place``; more words continue the fewer."""
+    """The first ``count`` 64-bit words of the key at ``place``; a larger count begins with the same words."""
     name = b"".join(part.to_bytes(8, "little") for part in place)
     return np.frombuffer(hashlib.shake_256(key + name).digest(8 * count), dtype="<u8")
 

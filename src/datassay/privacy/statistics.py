@@ -1,4 +1,4 @@
-"""Noisy counts that a private release publishes, and values of any record from them, old or new, for ever."""
+"""Noisy counts that a private release publishes, and values of any record, old or new, from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from datassay._errors import InputError
 from datassay._run import Schedule
 from datassay.data import Encoder, Labels, as_labels
 from datassay.neighbors import NeighbourGraph, Within, WithinThreshold, accumulate, make_space
-from datassay.results import Columns, Fact, Result, as_facts
+from datassay.results import Columns, Fact, Floats, Result, as_facts
 
 COUNTS: Mapping[ReleaseKind, tuple[str, ...]] = {
     "histogram": ("matching", "others"),
@@ -27,9 +27,7 @@ COUNTED: Mapping[ReleaseKind, str] = {
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts(Result):
-    """Released for each (public) validation point: noisy numbers of matching and other neighbours.
-
-    They are public, and enough to value any record.
+    """Noisy numbers of matching and other neighbours of each validation point: public, and enough to value any record.
 
     Attributes
     ----------
@@ -45,7 +43,7 @@ class NoisyCounts(Result):
     counts: NDArray[np.int64]
     points: NDArray[np.float32] | NDArray[np.float64]
     labels: NDArray[np.generic]
-    weights: NDArray[np.float64]
+    weights: Floats
     tau: float
     metric: str
     n_classes: int
@@ -86,7 +84,7 @@ class NoisyCounts(Result):
             raise InputError("this release was made from a table: give the record as a mapping from column to value")
         return float(self.values(np.asarray(x)[None, :], [y])[0])  # type: ignore[arg-type]  # a list of one label
 
-    def values(self, X: ArrayLike, y: Labels) -> NDArray[np.float64]:
+    def values(self, X: ArrayLike, y: Labels) -> Floats:
         """Values of records that are not among those counted, each as if it joined alone."""
         from datassay.privacy import kernels
 
@@ -107,7 +105,7 @@ class NoisyCounts(Result):
         codes = np.unique(np.concatenate([labels, self.labels]), return_inverse=True)[1].astype(np.int32)
         worth = worths(self.counts, self.weights, self.n_classes)[0]
 
-        def add(block: Within, total: NDArray[np.float64]) -> None:
+        def add(block: Within, total: Floats) -> None:
             targets = codes[len(labels) :][block.rows]
             kernels.add_worths(block.inside, codes[: len(labels)], targets, worth[block.rows], total)
 
@@ -126,28 +124,17 @@ class NoisyCounts(Result):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "NoisyCounts":
         """The release that :meth:`to_dict` wrote down."""
-        return cls(
-            counts=np.array(plain["counts"], np.int64),
-            points=np.array(plain["points"], plain["dtype"]),
-            labels=as_labels("labels", plain["labels"]),
-            weights=np.array(plain["weights"], np.float64),
-            tau=float(plain["tau"]),
-            metric=str(plain["metric"]),
-            n_classes=int(plain["n_classes"]),
-            columns=tuple(plain["columns"]),
-            encoder=None if plain["encoder"] is None else Encoder.from_dict(plain["encoder"]),
-        )
+        points = np.array(plain["points"], plain["dtype"])
+        return cls(**{**cls._fields(plain, {}), "points": points, "labels": as_labels("labels", plain["labels"])})
 
 
-def worths(
-    counts: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def worths(counts: NDArray[np.int64], weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
     """The worth of a neighbour to each validation point, weighted, from released counts alone (Mathematics §3, §5).
 
     First for one that joins those counted, then for one that is among them and is taken out of the counts first; each
-    (validation points × 2): with another label, and with a matching one. Counts are clipped where they are negative.
-    The paper's counts are clipped each by itself, as the paper does: matching neighbours may then exceed neighbours,
-    which is where most of its quality is lost.
+    (validation points × 2): with another label, and with a matching one. Negative counts are clipped. The paper's are
+    clipped each by itself, as published: matching neighbours may then exceed neighbours, which costs most of its
+    quality.
     """
     from scipy.special import digamma
 

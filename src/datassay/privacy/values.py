@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -20,10 +20,7 @@ from datassay._work import Bar, Progress
 from datassay.privacy.accounting import Cost, check_delta, total_epsilon
 from datassay.privacy.guarantee import Guarantee
 from datassay.privacy.statistics import NoisyCounts
-from datassay.results import Fact, Parameter, PerRecord, as_facts, axes_on, draw_distribution, write_folder
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import Axes, Fact, Parameter, PerRecord, as_facts, axes_on, draw_distribution, write_folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +75,8 @@ class PrivateValues(PerRecord):
     def epsilon_for(self, recipients: int, delta: float | None = None) -> float:
         """ε when so many recipients put their values together.
 
-        Where the guarantee allows for collusion it is the guarantee's own, for any number. Where every recipient has
-        noise of their own it composes: at ``delta``, by the accountant, or at the guarantee's δ if left out (recipients
-        times ε if that is 0).
+        Where the guarantee allows for collusion, its own ε, for any number. Where every recipient has noise of their
+        own it composes: at ``delta`` by the accountant, or at the guarantee's δ if left out (recipients × ε if 0).
         """
         recipients = _checks.integer("recipients", recipients, at_least=1)
         if self.guarantee.audience != "owner, no collusion":
@@ -126,7 +122,7 @@ class PrivateValues(PerRecord):
             lines.append("Tell each owner their own value and no other: owners who share theirs weaken the guarantee.")
         return self._in_words(lines)
 
-    def plot(self, ax: "Axes | None" = None, bins: int = 60, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, bins: int = 60, *, label: str | None = None) -> Axes:
         """Draw the distribution of values (for the operator), named ``label`` in the legend; returns the axes."""
         ax = axes_on(ax, 7, 4)
         draw_distribution(ax, self.values, None, bins, label)
@@ -137,8 +133,8 @@ class PrivateValues(PerRecord):
     def save_owners(self, folder: str | os.PathLike[str], progress: Progress = None) -> Path:
         """Write one small JSON file for each owner into ``folder``: their id, their value, and the guarantee.
 
-        Nothing in it depends on anybody else's record but through the guarantee. The folder must be new or empty; it
-        appears whole or not at all. Files are named by id, with characters that a file name cannot hold escaped.
+        A file depends on other records only as the guarantee allows. The folder must be new or empty; it appears whole
+        or not at all. Files are named by id, with characters that a file name cannot hold escaped.
         """
         promise = {"method": self.method, "guarantee": self.guarantee.to_dict(), "version": self.version}
 

@@ -1,12 +1,12 @@
 """What a report is made of: sections of sentences, numbers, figures and tables, all plain data.
 
 A number knows the method it comes from, so that the page can link every one of them. Nothing here knows HTML; the page
-escapes whatever it is given.
+escapes all that it is given.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from datassay.results import Fact
@@ -58,6 +58,11 @@ class Figure:
     method: str
 
 
+def paragraph(text: str, method: str) -> Paragraph:
+    """A paragraph of :func:`sentence`."""
+    return Paragraph(sentence(text, method))
+
+
 @dataclass(frozen=True)
 class Grid:
     """A table: what it lists, its columns and rows as they are written."""
@@ -102,7 +107,8 @@ class Section:
 
     def to_dict(self) -> dict[str, Any]:
         """The section as JSON holds it."""
-        return {one.name: _to_plain(getattr(self, one.name)) for one in fields(self)}
+        found: dict[str, Any] = _to_plain(self)
+        return found
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> "Section":
@@ -111,17 +117,15 @@ class Section:
         return cls(**inside | {"cards": tuple(Card(**card) for card in inside["cards"])})
 
 
+# What stands among other things in a section: its kind is written with it.
 _KINDS: dict[str, type] = {"figure": Figure, "grid": Grid, "number": Number, "paragraph": Paragraph}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def _to_plain(thing: object) -> Any:
     """What sections are made of as JSON can hold it; :func:`_from_plain` reads it back."""
-    if isinstance(thing, Card):
-        return {one.name: _to_plain(getattr(thing, one.name)) for one in fields(thing)}
-    if type(thing) in _NAMES:
-        inside = {one.name: _to_plain(getattr(thing, one.name)) for one in fields(thing)}  # type: ignore[arg-type]
-        return {"kind": _NAMES[type(thing)], **inside}
+    if is_dataclass(thing):
+        kind = next(({"kind": name} for name, one in _KINDS.items() if type(thing) is one), {})
+        return kind | {one.name: _to_plain(getattr(thing, one.name)) for one in fields(thing)}
     if isinstance(thing, tuple):
         return [_to_plain(one) for one in thing]
     if isinstance(thing, Mapping):

@@ -56,7 +56,6 @@ def as_svg(draw: "Callable[[Axes], object]", height: float = 3.2, x: str = "", y
         for axis, name in ((axes.xaxis, x), (axes.yaxis, y)):
             if name:
                 axis.set_label_text(name)
-        for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":  # matplotlib writes powers of ten as mathematics
                 axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
                 axis.set_minor_formatter(NullFormatter())

@@ -1,32 +1,19 @@
 """Who can be found: how many people are unique, which attributes identify them, and what to make coarser."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import datassay as da
 from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.data import Table
-from datassay.identity import (
-    MOST_EXACT,
-    AttributeMeans,
-    CoarseningPlan,
-    Crowd,
-    RiskShapley,
-    count_crowds,
-    exact_seconds,
-    mean_bits,
-    measured_bins,
-    order_seconds,
-    reidentification_risk,
-    reidentification_shapley,
-    suggest_coarsening,
-    uniqueness_shapley,
-)
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, Text, sentence
+from datassay.identity import MOST_EXACT, Crowd, count_crowds, exact_seconds, mean_bits, measured_bins, order_seconds
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Number, Paragraph, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import MOST_ATTRIBUTES, Job, in_commas, named, percent
 from datassay.results import BLUE, SILVER
@@ -55,10 +42,9 @@ def found(job: Job) -> Section:
     bits = _bits(job, names, bins, crowds.alike(bins), crowds.varying(bins))
     job.records["bits"] = bits.totals
     job.records["alike"] = bits.alike
-    plan = suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
+    plan = da.suggest_coarsening(table, names, coarsen=bins, progress=job.stages.part("uniqueness", 0.5))
     means, unique, below = bits.means, float((bits.alike <= 1).mean()), float((bits.alike < 5).mean())
-    order = np.argsort(-means.values, kind="stable")
-    top = str(means.ids[order[0]])
+    top, most = str(means.ids[means.values.argmax()]), float(means.values.max())
     tops = _foremost([str(name) for name in means.ids], means.values, bits.half)
     each = " each" if len(tops) > 1 else ""
     job.notes += [note for note in means.notes if note not in table.notes]
@@ -76,34 +62,34 @@ def found(job: Job) -> Section:
     }
     blocks: list[Block] = [
         *_direct(table),
-        Paragraph(
-            sentence(
-                f"Taken together, ⟦{len(names)}⟧ attributes ({_listed(names)}) tell ⟦{bits.total:.1f} bits⟧ about a "
-                f"person, of the ⟦{np.log2(len(table)):.1f}⟧ that single out one of {len(table):,}. "
-                f"⟦{percent(unique)}⟧ of the people are alone with their combination, and "
-                f"⟦{percent(below)}⟧ share it with fewer than four others.",
-                BITS,
-            )
+        paragraph(
+            f"Taken together, ⟦{len(names)}⟧ attributes ({_listed(names)}) tell ⟦{bits.total:.1f} bits⟧ about a "
+            f"person, of the ⟦{np.log2(len(table)):.1f}⟧ that single out one of {len(table):,}. "
+            f"⟦{percent(unique)}⟧ of the people are alone with their combination, and "
+            f"⟦{percent(below)}⟧ share it with fewer than four others.",
+            BITS,
         ),
-        *((Paragraph(bits.estimated),) if bits.estimated else ()),
-        _bits_figure(bits, tops, float(means.values[order[0]])),
+        *((bits.estimated,) if bits.estimated else ()),
+        _bits_figure(bits, tops, most),
         _attribute_table(bits, {name: one.unique for name, one in crowds.without(bins).items()}),
-        *_coarsening(plan),
+        *([_coarsening(plan)] if len(plan) > 1 else []),
         *_risk(job, table, facts),
     ]
+    steps = _listed([f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]])
+    steps += " and so on" if len(bins) > 6 else ""
     by = counted(len(names), "attribute") + (f" of {len(names) + len(dropped)}" if dropped else "")
-    foremost = f"; {_most(tops, 'identifies', 'identify')} people most (⟦{means.values[order[0]]:.1f} bits⟧{each})."
+    foremost = f"; {_most(tops, 'identifies', 'identify')} people most (⟦{most:.1f} bits⟧{each})."
     alike = ": all are alike."
     return Section(
         finding=sentence(
             f"⟦{percent(unique)}⟧ of the people are unique by {by}{foremost if bits.total > 0 else alike}", BITS
         ),
-        advice=_advice(plan),
+        advice=sentence(_advised(plan), COARSER),
         cards=(
             Card("unique people", Number(percent(unique), BITS), f"of {len(table):,}"),
             *(
                 (Card("most identifying " + ("attributes" if each else "attribute"), Number(_among(tops), BITS),
-                      f"{means.values[order[0]]:.2f} bits{each}"),)
+                      f"{most:.2f} bits{each}"),)
                 if bits.total > 0
                 else ()
             ),
@@ -113,7 +99,7 @@ def found(job: Job) -> Section:
         blocks=tuple(blocks),
         unseen=(
             "What an attacker can learn elsewhere: attributes are taken to be known as they stand here"
-            + (f", and measurements to some precision ({_listed_bins(bins)})." if bins else "."),
+            + (f", and measurements to some precision ({steps})." if bins else "."),
             *((f"Attributes that hold measurements, or say too little to be looked at: {_listed(dropped)}. Name them "
                "with --quasi-identifiers if somebody could know them.",) if dropped else ()),
             *((f"The label {table.label}, in the count of unique people.",)
@@ -130,12 +116,12 @@ def found(job: Job) -> Section:
 class _Bits:
     """What attributes tell: each of them on average, and all of them of every person."""
 
-    means: AttributeMeans
+    means: "da.AttributeMeans"
     total: float
     totals: NDArray[np.float64]
     alike: NDArray[np.float64]  # how many have the same attributes
     over: str  # what the means are taken over
-    estimated: Text = ()  # why they are estimates, if they are
+    estimated: Paragraph | None = None  # why they are estimates, if they are
 
     @property
     def half(self) -> NDArray[np.float64] | None:
@@ -151,7 +137,7 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     fewest = 16 * varying  # orders
     seconds = exact_seconds(crowd.distinct, varying) if exact else fewest * order_seconds(crowd.distinct, crowd.people)
     if seconds <= LONGEST:
-        all_ = uniqueness_shapley(job.table, names, tolerance=None if len(names) <= 20 else 0.05, **how)
+        all_ = da.uniqueness_shapley(job.table, names, tolerance=None if len(names) <= 20 else 0.05, **how)
         means = all_.mean()
         over = "all orders of learning the attributes"
         if all_.mean_half is not None and all_.parameters.get("permutations") is not None:
@@ -166,7 +152,7 @@ def _bits(job: Job, names: list[str], bins: dict[str, float], crowd: Crowd, vary
     drawn = f"{DRAWN:,} people drawn at random"
     way = "" if exact else f", for each of whom {int(str(means.parameters['permutations'])):,} random orders were tried"
     what = "Exact values of everybody could take" if exact else "Values of everybody would be estimates, too, and take"
-    estimated = sentence(
+    estimated = paragraph(
         f"What each attribute tells is estimated here, from {drawn} and counted among all {crowd.people:,}{way}: to ± "
         f"⟦{(means.upper - means.values).max():.2g} bits⟧, each with probability 95%. Who is unique, and what coarser "
         f"attributes change, is counted. {what} {_long(seconds)} on one core, for {crowd.distinct:,} different rows "
@@ -199,11 +185,7 @@ def _command(job: Job, names: list[str], bins: dict[str, float]) -> str:
     return said + ("" if job.table.id is None else f" --id {shlex.quote(job.table.id)}")
 
 
-def _advice(plan: CoarseningPlan) -> tuple[str | Number, ...]:
-    return sentence(_advised(plan), COARSER)
-
-
-def _advised(plan: CoarseningPlan) -> str:
+def _advised(plan: "da.CoarseningPlan") -> str:
     target = float(str(plan.parameters["target"]))
     below, after = percent(float(plan.below[-1])), percent(float(plan.values[-1]))
     if len(plan) == 1 and plan.values[0] <= target:
@@ -233,29 +215,18 @@ def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def _listed_bins(bins: dict[str, float]) -> str:
-    steps = [f"{name} in steps of {width:g}" for name, width in list(bins.items())[:6]]
-    return _listed(steps) + (" and so on" if len(bins) > 6 else "")
-
-
-def _direct(table: Table) -> list[Block]:
+def _direct(table: Table) -> Iterator[Paragraph]:
     """Text that was set aside: it identifies people, the more the more it differs."""
-    found: list[Block] = []
     for name in table.carried:
         column = table.columns[name]
         different = len(np.unique(column.data))
         if column.kind == "categorical" and different > max(20, len(table) // 10):
-            found.append(
-                Paragraph(
-                    sentence(
-                        f"{name} holds text with ⟦{different:,}⟧ different values in {len(table):,} records. It was "
-                        "set aside here and is in no number of this page; whoever knows it finds people by it, and it "
-                        "belongs in no release.",
-                        BITS,
-                    )
-                )
+            yield paragraph(
+                f"{name} holds text with ⟦{different:,}⟧ different values in {len(table):,} records. It was set aside "
+                "here and is in no number of this page; whoever knows it finds people by it, and it belongs in no "
+                "release.",
+                BITS,
             )
-    return found
 
 
 def _foremost(names: list[str], means: NDArray[np.float64], half: NDArray[np.float64] | None) -> list[str]:
@@ -326,67 +297,56 @@ def _attribute_table(bits: _Bits, without: dict[str, float]) -> Grid:
     )
 
 
-def _coarsening(plan: CoarseningPlan) -> list[Block]:
-    if len(plan) == 1:
-        return []
-    rows = tuple(
-        (str(step), str(name), percent(unique), percent(below))
-        for step, (name, unique, below) in enumerate(zip(plan.ids, plan.values, plan.below, strict=True))
+def _coarsening(plan: "da.CoarseningPlan") -> Grid:
+    steps = zip(plan.ids, plan.values, plan.below, strict=True)
+    return Grid(
+        f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
+        ("step", "change", "unique people", f"in groups under {plan.size}"),
+        tuple((str(at), str(name), percent(unique), percent(below)) for at, (name, unique, below) in enumerate(steps)),
+        ("number", "text", "number", "number"),
+        COARSER,
+        "Each step is the change, of those tried (wider steps of numbers, fewer digits of codes, rare values put "
+        "together), that leaves the fewest people unique, given the steps before it; an attribute is left out only "
+        "where none of these helps. For changes of your own: datassay unique --coarsen.",
     )
-    return [
-        Grid(
-            f"What to make coarser: from {percent(plan.values[0])} unique to {percent(plan.values[-1])}",
-            ("step", "change", "unique people", f"in groups under {plan.size}"),
-            rows,
-            ("number", "text", "number", "number"),
-            COARSER,
-            "Each step is the change, of those tried (wider steps of numbers, fewer digits of codes, rare values put "
-            "together), that leaves the fewest people unique, given the steps before it; an attribute is left out only "
-            "where none of these helps. For changes of your own: datassay unique --coarsen.",
-        )
-    ]
 
 
 def _risk(job: Job, table: Table, facts: Facts) -> list[Block]:
     """The risk that people are found in the table as it is, who is most at risk, and what gives them away."""
     sample = job.sample
-    attributes = len(sample.features) + (sample.label is not None) if job.attacked is None else len(job.attacked)
+    attributes = job.attacked_count(sample.label is not None)
     how: dict[str, Any] = {"columns": job.attacked, "seed": job.seed, "n_jobs": job.run["n_jobs"]}
     if attributes < 2 or len(sample) < 20:
         return []
     searched = job.people(3 if job.quick else 12, 50, 300 if job.quick else 5000, attributes)
-    risk = reidentification_risk(
+    risk = da.reidentification_risk(
         sample, sample, people=None if searched >= len(sample) else searched,
         progress=job.stages.part("risk", 0.7), **how,
     )  # fmt: skip
     if searched >= len(sample):
         job.record("risk", risk.values)
     drawn = job.people(3 if job.quick else 8, 20, 300, attributes)
-    given_away = reidentification_shapley(
+    given_away = da.reidentification_shapley(
         sample, sample, people=drawn if drawn < len(sample) else None, progress=job.stages.part("risk", 0.3), **how,
     )  # fmt: skip
     first = risk.highest(10)
     everybody = "the table" if not job.sampled else f"a sample of {len(sample):,} records of the table"
-    searched_all = len(risk) == len(table)
-    what = reidentification_shapley(sample, sample, people=risk.ids[first], **how)
+    of_whom = "" if len(risk) == len(table) else f" of {len(risk):,} searched for"
+    what = da.reidentification_shapley(sample, sample, people=risk.ids[first], **how)
     facts |= {"mean_risk": risk.mean(), "highest_risk": float(risk.values.max()), "risk_searched": len(risk)}
     rows = np.array([int(np.flatnonzero(sample.ids == one)[0]) for one in risk.ids[first]])
     blocks: list[Block] = [
-        Paragraph(
-            sentence(
-                f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
-                f"with a mean risk of ⟦{risk.mean():.3f}⟧ ({counted(len(risk), 'person', 'people')} searched for; a "
-                f"record picked at random scores ⟦{risk.guesses.mean():.3f}⟧): {risk.verdict()}. The risk is a score "
-                "and no probability: how well those can be linked to the person who are nearest by what is known, "
-                "times how much they tell of the rest.",
-                RISK,
-            )
+        paragraph(
+            f"If {everybody} were given away as it is, somebody who knows some attributes of a person finds them "
+            f"with a mean risk of ⟦{risk.mean():.3f}⟧ ({counted(len(risk), 'person', 'people')} searched for; a "
+            f"record picked at random scores ⟦{risk.guesses.mean():.3f}⟧): {risk.verdict()}. The risk is a score "
+            "and no probability: how well those can be linked to the person who are nearest by what is known, "
+            "times how much they tell of the rest.",
+            RISK,
         ),
         _given_away_figure(given_away),
         job.listed(
-            f"The {'ten' if len(first) == 10 else len(first)} people most at risk"
-            + ("" if searched_all else f" of {len(risk):,} searched for")
-            + ", and what gives them away",
+            f"The {'ten' if len(first) == 10 else len(first)} people most at risk{of_whom}, and what gives them away",
             rows,
             {
                 "risk": [f"{one:.3f}" for one in risk.values[first]],
@@ -402,7 +362,7 @@ def _stands_out(what: dict[str, float]) -> str:
     return named(sorted(what, key=lambda name: -what[name])[:2])
 
 
-def _given_away_figure(what: RiskShapley) -> Figure:
+def _given_away_figure(what: "da.RiskShapley") -> Figure:
     means = what.mean()
     tops = _foremost(list(what.columns), what.values.mean(axis=0), what.mean_half())
     names = list(means)[:SHOWN][::-1]

@@ -99,6 +99,10 @@ class Job:
         known = self.attributes[0] or list(self.table.features)
         return known[:MOST_ATTRIBUTES]
 
+    def attacked_count(self, labelled: bool) -> int:
+        """How many attributes these are; in a table ``labelled`` the label is one of them."""
+        return len(self.sample.features) + labelled if self.attacked is None else len(self.attacked)
+
     @property
     def reading(self) -> str:
         """Options with which any command reads the table as this report did: what was set aside stays aside."""
@@ -111,13 +115,10 @@ class Job:
 
     def valued(self, share: float = 0.0) -> Values:
         """What the records of the sample are worth; computed once, whoever asks first."""
-        if self.sample.label is None:
-            raise InputError("the table has no label: name the column to predict with --label")
         if self.values is None:
-            show = self.stages.part("values", share) if share else None
-            judges = self.sample if self.validation is None else self.validation
-            weights = None if self.balance is None else balance_weights(judges.labels, self.balance)
             self.check_classes()
+            show = self.stages.part("values", share) if share else None
+            weights = None if self.balance is None else balance_weights(self.judges.labels, self.balance)
             self.values = knn_shapley(
                 self.near if self.validation is None else Neighbours(self.sample, self.validation, memory=0),
                 k=self.k, weights=weights, progress=show, **self.run,
@@ -145,10 +146,20 @@ class Job:
         del self.near
         return exposure, attack
 
+    @property
+    def judges(self) -> Table:
+        """The records that others are valued by."""
+        return self.sample if self.validation is None else self.validation
+
+    def check_label(self) -> None:
+        """Refuse a table without a label."""
+        if self.sample.label is None:
+            raise InputError("the table has no label: name the column to predict with --label")
+
     def check_classes(self) -> None:
-        """Refuse labels that are all the same, here and among the records to value by."""
-        judges = self.sample if self.validation is None else self.validation
-        if len(np.unique(np.concatenate([self.sample.labels.astype(str), judges.labels.astype(str)]))) < 2:
+        """Refuse a table without a label, and labels that are all the same, here and among the records to value by."""
+        self.check_label()
+        if len(np.unique(np.concatenate([self.sample.labels.astype(str), self.judges.labels.astype(str)]))) < 2:
             raise InputError(
                 "there is one class only: every prediction is right, and no record is worth more than another"
             )
@@ -194,7 +205,8 @@ class Job:
         """A table of records of the sample, by id, with these columns; with their rows, if these are to be shown."""
         shown: dict[str, tuple[Kind, list[str]]] = {"record": ("text", [str(one) for one in self.sample.ids[rows]])}
         for name, column in columns.items():
-            shown[name] = ("number" if _numeric(column) else "text", column)
+            digits = (one.lstrip("−-+").replace(",", "").rstrip("%").replace(".", "", 1) for one in column)
+            shown[name] = ("number" if all(map(str.isdecimal, digits)) else "text", column)
         if self.show_rows:
             for name in self.sample.features:
                 cells = self.sample.columns[name].take(rows).written().tolist()
@@ -221,10 +233,6 @@ def cell(value: object) -> str:
     if value is None or value != value:
         return ""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _numeric(column: list[str]) -> bool:
-    return all(text.lstrip("−-+").replace(",", "").rstrip("%").replace(".", "", 1).isdecimal() for text in column)
 
 
 def percent(share: float) -> str:
@@ -258,7 +266,7 @@ class Stages(AbstractContextManager["Stages"]):
     def __init__(self, progress: Progress, planned: dict[str, float]) -> None:
         total = sum(planned.values())
         self._shares = {name: seconds / total for name, seconds in planned.items()}
-        self._done = 0.0
+        self._done = self._over = 0.0
         self._display: AbstractContextManager[object] = nullcontext()
         self._show: Callable[[float, str], None] = lambda done, what: None
         if isinstance(progress, Pace):
@@ -283,25 +291,19 @@ class Stages(AbstractContextManager["Stages"]):
         self._show(start, stage)
         return lambda done, of: self._show(start + length * min(1.0, done / max(of, 1)), stage)
 
-    def finish(self, stage: str, upto: tuple[str, ...]) -> None:
-        """A stage is over, whether or not it came to all of its parts."""
-        self._done = sum(self._shares[name] for name in upto)
-        self._show(self._done, stage)
+    def finish(self, stages: tuple[str, ...]) -> None:
+        """These stages are over, whether or not they came to all of their parts."""
+        self._over += sum(self._shares[name] for name in stages)
+        self._done = self._over
+        self._show(self._done, stages[-1])
 
 
 def _bar() -> tuple[Callable[[float, str], None], AbstractContextManager[object]]:
     from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
 
-    display = Display(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), "left:", TimeRemainingColumn())
+    display = Display(*columns, console=Console(stderr=True), transient=True)
     bar = display.add_task("reading", total=1.0)
     return (lambda done, what: display.update(bar, completed=done, description=what)), display

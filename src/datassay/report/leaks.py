@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.attacks import QUADRANTS, Attack, Exposure, value_and_exposure
-from datassay.report.content import Block, Card, Facts, Figure, Number, Paragraph, Section, sentence
+from datassay.attacks import QUADRANTS, value_and_exposure
+from datassay.report.content import Block, Card, Facts, Figure, Number, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
@@ -25,22 +25,23 @@ def leaks(job: Job) -> Section:
     delete = joined.quadrants == QUADRANTS[0]
     auc, (low, high) = attack.auc, attack.interval()
     works, sure = low > 0.5, job.telling and n >= FEWEST
+    drawn = "all records" if len(joined) <= DRAWN else f"{DRAWN:,} of {len(joined):,} records"
     one_class = _of_which_class(table.labels, delete)
     first = joined.candidates(10)
     likely = job.records.get("likely_mislabelled")  # nothing is said where no label was judged
     doubtful = None if likely is None else likely[job.rows][first].astype(np.float64) == 1
-    facts: Facts = {"auc": auc, "auc_low": low, "auc_high": high}
-    facts |= {"tpr.0.05": attack.tpr(0.05), "delete_first": int(delete.sum())}
+    tpr, deleted = attack.tpr(0.05), int(delete.sum())
+    facts: Facts = {"auc": auc, "auc_low": low, "auc_high": high, "tpr.0.05": tpr, "delete_first": deleted}
+    few = "Allowed to be wrong about 5% of those who are not members, the attacker finds "
+    few += f"⟦{percent(tpr)}⟧ of the members."
     blocks: list[Block] = [
-        Paragraph(
-            sentence(
-                f"The attack: someone who knows a record asks whether it was among the data of a model of the ⟦{k}⟧ "
-                f"nearest neighbours, by the model's error on it. In ⟦{len(attack):,}⟧ trials on models of half of the "
-                f"records, a member got a higher score than someone else ⟦{percent(auc)}⟧ of the time, ties counted "
-                f"half (AUC ⟦{auc:.3f}⟧, 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). "
-                + _few_false_alarms(attack),
-                ATTACK,
-            )
+        paragraph(
+            f"The attack: someone who knows a record asks whether it was among the data of a model of the ⟦{k}⟧ "
+            f"nearest neighbours, by the model's error on it. In ⟦{len(attack):,}⟧ trials on models of half of the "
+            f"records, a member got a higher score than someone else ⟦{percent(auc)}⟧ of the time, ties counted "
+            f"half (AUC ⟦{auc:.3f}⟧, 95% interval {low:.3f} to {high:.3f}; guessing is 0.5). "
+            + (few if int((~attack.members).sum()) * 0.05 >= 1 else ""),
+            ATTACK,
         ),
         Figure(
             f"{_verdict(low, auc)}: AUC {auc:.2f}",
@@ -53,7 +54,7 @@ def leaks(job: Job) -> Section:
             f"{percent(float(delete.mean()))} of the records are among the most exposed and the least valuable quarter",
             as_svg(lambda axes: joined.plot(axes, DRAWN), 3.8, x=METHODS["knn-shapley"].title, y="exposure: self-WaKA"),
             f"Value against exposure (self-WaKA: how much a record's own presence shows in the model's error on it). "
-            f"Low value is the lowest quarter, high exposure the highest; {_shown(joined)}",
+            f"Low value is the lowest quarter, high exposure the highest; {drawn} are drawn.",
             JOINED,
         ),
     ]
@@ -81,7 +82,7 @@ def leaks(job: Job) -> Section:
                 f"{_verdict(low, auc)} of a nearest-neighbour model (AUC ⟦{auc:.2f}⟧; guessing is 0.5). Of ", ATTACK
             ),
             *sentence(
-                f"⟦{n:,}⟧ records ⟦{int(delete.sum()):,}⟧ {'is' if delete.sum() == 1 else 'are'} among the most "
+                f"⟦{n:,}⟧ records ⟦{deleted:,}⟧ {'is' if deleted == 1 else 'are'} among the most "
                 "exposed quarter and the least valuable one.",
                 JOINED,
             ),
@@ -98,8 +99,8 @@ def leaks(job: Job) -> Section:
         ),
         cards=(
             Card("AUC of the attack", Number(f"{auc:.3f}", ATTACK), f"{low:.3f} to {high:.3f}"),
-            Card("members found at 5% false alarms", Number(percent(attack.tpr(0.05)), ATTACK), "guessing: 5%"),
-            Card("most exposed, least valuable", Number(f"{int(delete.sum()):,}", JOINED), f"of {n:,} records"),
+            Card("members found at 5% false alarms", Number(percent(tpr), ATTACK), "guessing: 5%"),
+            Card("most exposed, least valuable", Number(f"{deleted:,}", JOINED), f"of {n:,} records"),
         ),
         blocks=tuple(blocks),
         unseen=(
@@ -132,14 +133,3 @@ def _of_which_class(labels: NDArray[np.generic], delete: NDArray[np.bool_]) -> s
         f"Of all {there.sum():,} such records {percent(float(shares[c]))} have the label {names[c]!s}, as have "
         f"{percent(float(of_all[c]))} of all records: deleting them thins out that class. "
     )
-
-
-def _few_false_alarms(attack: Attack) -> str:
-    if int((~attack.members).sum()) * 0.05 < 1:
-        return ""
-    found = percent(attack.tpr(0.05))
-    return f"Allowed to be wrong about 5% of those who are not members, the attacker finds ⟦{found}⟧ of the members."
-
-
-def _shown(joined: Exposure) -> str:
-    return "all records are drawn." if len(joined) <= DRAWN else f"{DRAWN:,} of {len(joined):,} records are drawn."

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import MOST_PAIRED, MOST_PAIRED_QUICKLY
 from datassay._errors import InputError, UsageError
 from datassay._run import DEFAULT_MEMORY, Blocks, documented
 from datassay._work import thread_count
@@ -27,24 +28,15 @@ from datassay.report.trade import trade
 from datassay.report.worth import worth
 from datassay.results import Parameter
 
-SECTIONS: Final[dict[str, tuple[str, Callable[[Job], Section]]]] = {
-    "worth": ("What is the data worth?", worth),
-    "leaks": ("What does it leak?", leaks),
-    "found": ("Who can be found?", found),
-    "release": ("What may be released?", releases),
-    "told": ("What can be told?", private_values),
-    "trade": ("How could it be sold?", trade),
+# The question of a section, its answer, and the stages that this takes.
+SECTIONS: Final[dict[str, tuple[str, Callable[[Job], Section], tuple[str, ...]]]] = {
+    "worth": ("What is the data worth?", worth, ("values",)),
+    "leaks": ("What does it leak?", leaks, ("exposure",)),
+    "found": ("Who can be found?", found, ("uniqueness", "risk")),
+    "release": ("What may be released?", releases, ("releases",)),
+    "told": ("What can be told?", private_values, ("private values",)),
+    "trade": ("How could it be sold?", trade, ("prices",)),
 }
-STAGES: Final[dict[str, tuple[str, ...]]] = {
-    "worth": ("values",),
-    "leaks": ("exposure",),
-    "found": ("uniqueness", "risk"),
-    "release": ("releases",),
-    "told": ("private values",),
-    "trade": ("prices",),
-}
-MOST = 60_000  # records of whom all pairs are looked at
-MOST_QUICKLY = 5_000
 ID_NAMES: Final = ("id", "index", "row", "row_id", "rowid", "record", "record_id", "unnamed: 0")
 
 
@@ -132,7 +124,9 @@ def report(
     epsilon = _checks.number("epsilon", epsilon, above=0)
     k = _checks.integer("k", k, at_least=1)
     seed = _checks.integer("seed", seed, at_least=0)
-    most = _checks.integer("most", most, at_least=20) if most is not None else MOST_QUICKLY if quick else MOST
+    if most is None:
+        most = MOST_PAIRED_QUICKLY if quick else MOST_PAIRED
+    most = _checks.integer("most", most, at_least=20)
     for name in sections or ():
         _checks.choice("sections", name, tuple(SECTIONS))
     wanted = [name for name in SECTIONS if sections is None or name in sections]
@@ -154,9 +148,7 @@ def report(
     for name in quasi_identifiers or ():
         if name not in whole.columns:
             raise InputError(f"quasi_identifiers: {missing_column(name, whole.columns)}")
-    if delta is None:
-        delta = min(1e-5, 0.1 / len(whole))
-    delta = _checks.number("delta", delta, above=0, below=1)
+    delta = _checks.number("delta", min(1e-5, 0.1 / len(whole)) if delta is None else delta, above=0, below=1)
     sample, rows = _drawn(whole, most, seed)
     against = None if validation is None else as_table(validation, like=whole, text="ignore")
     if against is not None:
@@ -168,23 +160,21 @@ def report(
         "n_jobs": None if threads is None else thread_count(threads), "memory": run.get("memory", DEFAULT_MEMORY)
     }  # fmt: skip
     planned = _planned(sample, whole, quick, thread_count(threads))
-    with Stages(run.get("progress"), {stage: planned[stage] for name in wanted for stage in STAGES[name]}) as stages:
+    stages = {name: SECTIONS[name][2] for name in wanted}
+    with Stages(run.get("progress"), {one: planned[one] for name in wanted for one in stages[name]}) as shown:
         job = Job(
             whole, sample, rows, against, None if quasi_identifiers is None else tuple(quasi_identifiers), marked,
             truth or "", None if strategies is None else tuple(strategies), epsilon, delta, k, balance, show_rows,
-            quick, seed, blocks, stages, aside=numbering,
-            categorical=tuple(categorical), wanted=wanted,
+            quick, seed, blocks, shown, aside=numbering, categorical=tuple(categorical), wanted=wanted,
         )  # fmt: skip
         job.records["id"] = whole.ids
         if whole.label is not None:
             job.records["label"] = whole.labels
         made: list[Section] = []
-        passed: tuple[str, ...] = ()
         for name in wanted:
             made.append(_answer(name, job, given=sections is not None))
-            passed = (*passed, *STAGES[name])
-            stages.finish(STAGES[name][-1], passed)
-    return Report(whole.name, tuple(made), job.records, _parameters(job, wanted), _notes(job), seed)
+            shown.finish(stages[name])
+    return Report(whole.name, tuple(made), job.records, _parameters(job), _notes(job), seed)
 
 
 def _numbers_rows(name: str, column: Column) -> bool:
@@ -210,10 +200,9 @@ def _read(
         carried = tuple(name for name in table.carried if name != label)
         return replace(table, label=label, carried=carried).set_aside(ignore)
     how: dict[str, Any] = {"id": id, "ignore": ignore, "categorical": categorical, "text": "ignore"}
-    if isinstance(table, str | os.PathLike):
-        known = str(table) in {info.name for info in list_datasets()}
-        if known and not Path(table).is_file():
-            return load_dataset(str(table), label, **how)
+    by_name = isinstance(table, str | os.PathLike) and str(table) in {info.name for info in list_datasets()}
+    if by_name and not Path(str(table)).is_file():
+        return load_dataset(str(table), label, **how)
     return read_table(table, label, **how)
 
 
@@ -234,14 +223,14 @@ def _planned(sample: Table, whole: Table, quick: bool, threads: int) -> dict[str
     width = sum(1 if one is None else len(one) for one in names)
     one_pass = PAIR * n * n * width
     search = LOOK * n * (attributes + 1) * 50
+    searched = min(6.0 if quick else 15.0, search * 8000)
     runs, tested = (15, 0.03) if quick else (24, 0.1)  # releases that are made, and pairs that each is used to predict
     return {
         "values": 0.5 + 2.3 * one_pass / threads,
         "exposure": 0.5 + 0.1 * one_pass / threads,
         "uniqueness": 0.2 + 4e-7 * len(whole) * attributes + bits_seconds(len(whole), attributes) / threads,
         "risk": 0.2 + min(6.0 if quick else 25.0, search * 5000) / threads,
-        "releases": 1.0
-        + (min(6.0 if quick else 15.0, search * 8000) + runs * (tested * one_pass + 6e-6 * n)) / threads,
+        "releases": 1.0 + (searched + runs * (tested * one_pass + 6e-6 * n)) / threads,
         "private values": 3.0,
         "prices": 0.5 + 1.3e-4 * n,
     }
@@ -249,7 +238,7 @@ def _planned(sample: Table, whole: Table, quick: bool, threads: int) -> dict[str
 
 def _answer(name: str, job: Job, given: bool) -> Section:
     """A section; what the data lack for it is said in its place. If it was asked for by name, that is an error."""
-    title, answer = SECTIONS[name]
+    title, answer, _ = SECTIONS[name]
     try:
         return replace(answer(job), key=name, title=title)
     except InputError as error:
@@ -258,7 +247,7 @@ def _answer(name: str, job: Job, given: bool) -> Section:
         return Section(name, title, left_out=f"Not answered: {job.discreet(str(error))}.")
 
 
-def _parameters(job: Job, wanted: list[str]) -> dict[str, Parameter]:
+def _parameters(job: Job) -> dict[str, Parameter]:
     table = job.table
     label = "no label" if table.label is None else f"the label {table.label}"
     features = _checks.counted(len(table.features), "attribute")
@@ -271,7 +260,7 @@ def _parameters(job: Job, wanted: list[str]) -> dict[str, Parameter]:
         "what": what,
         "how": how,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "sections": ", ".join(wanted),
+        "sections": ", ".join(job.wanted),
         "records": len(table),
         "sample": len(job.sample),
         "k": job.k,

@@ -5,9 +5,7 @@ it, and where it comes from. The pages are plain Markdown, read where they lie i
 """
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 _SHIPPED = Path(__file__).with_name("method_pages")
@@ -66,7 +64,6 @@ def _plain(text: str) -> str:
     return " ".join(_MARKUP.sub(lambda found: found[1] or found[2] or "", text).split())
 
 
-@cache
 def _read(key: str) -> Method:
     """The method of a page, which must look as all of them do."""
     found = _PAGE.fullmatch((PAGES / f"{key}.md").read_text(encoding="utf-8"))
@@ -77,26 +74,6 @@ def _read(key: str) -> Method:
     return Method(key=key, formula=formula, functions=functions, **{part: _plain(text) for part, text in parts.items()})
 
 
-@cache
-def _keys() -> tuple[str, ...]:
-    """Keys in the order of the index, which is that of the four questions: worth, leaks, found, released or traded."""
-    return tuple(re.findall(r"^\| \[.*\]\((.*)\.md\)", (PAGES / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
-
-
-class _Methods(Mapping[str, Method]):
-    """Methods by key, each read from its page when it is first asked for."""
-
-    def __getitem__(self, key: str) -> Method:
-        if key not in _keys():
-            raise KeyError(key)
-        return _read(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_keys())
-
-    def __len__(self) -> int:
-        return len(_keys())
-
-
-METHODS: Mapping[str, Method] = _Methods()
-"""All methods by key, in the order of the index."""
+_INDEX = (PAGES / "index.md").read_text(encoding="utf-8")
+METHODS = {key: _read(key) for key in re.findall(r"^\| \[.*\]\((.*)\.md\)", _INDEX, re.MULTILINE)}
+"""All methods by key, in the order of the index: by worth, leaks, people found, releases and trade."""

@@ -5,12 +5,11 @@ import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 import datassay as da
 from datassay._checks import counted
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job
 from datassay.results import BLUE, ORANGE, SILVER, rank_correlation
@@ -28,8 +27,7 @@ MOST_VALIDATION = 200  # every validation point needs noise of its own: more of 
 
 def private_values(job: Job) -> Section:
     """The section about private values."""
-    if job.sample.label is None:
-        raise InputError("the table has no label: name the column to predict with --label")
+    job.check_label()
     if len(job.sample) < 50 and job.validation is None:
         raise InputError(
             f"{counted(len(job.sample), 'record')}: too few to set some apart as public ones, which takes 50, or a "
@@ -49,8 +47,7 @@ def private_values(job: Job) -> Section:
     show = job.stages.part("private values")
     agree: dict[float, tuple[float, float, float]] = {}
     caught: dict[float, float] = {}
-    guarantee: da.Guarantee | None = None
-    remarks: list[str] = []
+    released: dict[float, da.PrivateValues] = {}
     truth = None
     if job.truth is not None:
         marked = dict(zip(job.table.ids.tolist(), job.truth.tolist(), strict=True))
@@ -64,10 +61,7 @@ def private_values(job: Job) -> Section:
             values = da.private_tknn_shapley(
                 near, tau=tau, epsilon=epsilon, delta=job.delta, n_classes=classes, **job.run
             )
-            if epsilon == job.epsilon:
-                guarantee = values.guarantee
-                remarks = [job.discreet(note) for note in values.notes if note not in job.table.notes]
-                remarks = list(dict.fromkeys(remarks))
+            released[epsilon] = values
             agreed.append(rank_correlation(values.values, openly.values))
             if truth is not None:
                 detected.append(da.detect_errors(values.values, truth).auroc)
@@ -75,29 +69,30 @@ def private_values(job: Job) -> Section:
         if detected:
             caught[epsilon] = float(np.median(detected))
         show(at + 1, len(budgets))
-    assert guarantee is not None
+    guarantee = released[job.epsilon].guarantee
+    remarks = dict.fromkeys(map(job.discreet, (n for n in released[job.epsilon].notes if n not in job.table.notes)))
     here, lowest, best = agree[job.epsilon]
-    first = _with_first(job, private, openly)
-    labels = private.labels.astype(str)
-    by_label = all(float(np.ptp(openly.values[labels == one])) <= 1e-12 for one in np.unique(labels))
+    ranked = ""
+    labels, codes, sizes = np.unique(private.labels.astype(str), return_inverse=True, return_counts=True)
+    by_label = all(float(np.ptp(openly.values[codes == label])) <= 1e-12 for label in range(len(labels)))
+    label_alone = rank_correlation((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
     facts: Facts = {
         "epsilon": job.epsilon,
         "delta": job.delta,
         "private_rank_correlation": here,
         **{f"private_rank_correlation.{epsilon:g}": one for epsilon, (one, _, _) in agree.items()},
     }
-    if first is not None:
+    if job.values is not None:
+        at_id = {one: at for at, one in enumerate(job.values.ids.tolist())}
+        first = rank_correlation(job.values.values[[at_id[one] for one in private.ids.tolist()]], openly.values)
         facts["open_rank_correlation"] = first
-    enough = [epsilon for epsilon in budgets if epsilon > job.epsilon and agree[epsilon][0] >= GOOD]
-    times = math.exp(job.epsilon)
-    ranked = (
-        ""
-        if first is None
-        else (
+        ranked = (
             " With the k-NN Shapley values, by which this page ranks records, they agree to a rank correlation of "
             f"⟦{first:.2f}⟧: an owner is told another value than that."
         )
-    )
+    enough = [epsilon for epsilon in budgets if epsilon > job.epsilon and agree[epsilon][0] >= GOOD]
+    times = math.exp(job.epsilon)
+    one_in = f", 1 in {round(1 / job.delta):,}" if job.delta < 0.1 else ""
     noted = f"Noted on the way: {'; '.join(remarks)}. " if remarks else ""
     where = "a fifth of the table" if job.validation is None else job.validation.name
     return Section(
@@ -116,27 +111,23 @@ def private_values(job: Job) -> Section:
         ),
         blocks=(
             Paragraph(("What is promised: ", Number(str(guarantee), PRIVATE), ".")),
-            Paragraph(
-                sentence(
-                    "What ε means: take everything that is told to everybody but the owner of one record. It would be "
-                    "told with nearly the same probability had that record not been there: at most "
-                    f"⟦e^{job.epsilon:g} = {times:.3g}⟧ times as likely, but for a chance of δ = ⟦{job.delta:.2g}⟧"
-                    f"{_one_in(job.delta)}. So somebody who thought it as likely as not that a person is in the data "
-                    f"can become at most ⟦{times / (1 + times):.0%}⟧ sure of it from what others are told, but for "
-                    f"that chance. (With ε = 0.1 it is {math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 "
-                    f"{math.exp(5) / (1 + math.exp(5)):.1%}.) What an owner is told about their own record depends on "
-                    "that record openly: it is for them alone.",
-                    PRIVATE,
-                )
+            paragraph(
+                "What ε means: take everything that is told to everybody but the owner of one record. It would be "
+                "told with nearly the same probability had that record not been there: at most "
+                f"⟦e^{job.epsilon:g} = {times:.3g}⟧ times as likely, but for a chance of δ = ⟦{job.delta:.2g}⟧"
+                f"{one_in}. So somebody who thought it as likely as not that a person is in the data "
+                f"can become at most ⟦{times / (1 + times):.0%}⟧ sure of it from what others are told, but for "
+                f"that chance. (With ε = 0.1 it is {math.exp(0.1) / (1 + math.exp(0.1)):.1%}, with ε = 5 "
+                f"{math.exp(5) / (1 + math.exp(5)):.1%}.) What an owner is told about their own record depends on "
+                "that record openly: it is for them alone.",
+                PRIVATE,
             ),
-            Paragraph(
-                sentence(
-                    "Open values of the same kind are what would be told without noise: threshold values, by all "
-                    "neighbours within a distance τ that the public records decide. To tell everybody the mean value "
-                    f"of their label would agree with them to ⟦{_label_alone(openly, labels):.2f}⟧: what is more than "
-                    f"that is about the record.{ranked}",
-                    PRIVATE,
-                )
+            paragraph(
+                "Open values of the same kind are what would be told without noise: threshold values, by all "
+                "neighbours within a distance τ that the public records decide. To tell everybody the mean value "
+                f"of their label would agree with them to ⟦{label_alone:.2f}⟧: what is more than "
+                f"that is about the record.{ranked}",
+                PRIVATE,
             ),
             *((_curve(agree, job.epsilon, here),) if len(agree) > 1 else ()),
             Grid(
@@ -152,16 +143,13 @@ def private_values(job: Job) -> Section:
                 f"Median, lowest and highest of {draws} draws. Noise is drawn anew in every report; no seed repeats "
                 "it.",
             ),
-            Paragraph(
-                sentence(
-                    f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing "
-                    "was released and no budget was spent. The promise takes public records that are no part of the "
-                    f"private ones. {noted}To do it for real, "
-                    "with a ⟦ledger⟧ that cannot be overspent: datassay private-value "
-                    f"{shlex.quote(job.table.name)} --validation public.csv{job.reading} --epsilon {job.epsilon:g} "
-                    f"--ledger market.ledger --budget-epsilon {2 * job.epsilon:g}.",
-                    LEDGER,
-                )
+            paragraph(
+                f"This was a trial with {len(public):,} records of {where} in the place of public ones: nothing was "
+                "released and no budget was spent. The promise takes public records that are no part of the private "
+                f"ones. {noted}To do it for real, with a ⟦ledger⟧ that cannot be overspent: datassay private-value "
+                f"{shlex.quote(job.table.name)} --validation public.csv{job.reading} --epsilon {job.epsilon:g} "
+                f"--ledger market.ledger --budget-epsilon {2 * job.epsilon:g}.",
+                LEDGER,
             ),
         ),
         unseen=(
@@ -170,25 +158,6 @@ def private_values(job: Job) -> Section:
         ),
         facts=facts,
     )  # fmt: skip
-
-
-def _one_in(delta: float) -> str:
-    return f", 1 in {round(1 / delta):,}" if delta < 0.1 else ""
-
-
-def _label_alone(openly: "da.Values", labels: NDArray[np.str_]) -> float:
-    """How far the mean value of a record's label agrees with its own value."""
-    codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
-    return rank_correlation((np.bincount(codes, openly.values) / sizes)[codes], openly.values)
-
-
-def _with_first(job: Job, private: "da.Table", openly: "da.Values") -> float | None:
-    """How far threshold values agree with the k-NN Shapley values of the page, if it has them."""
-    if job.values is None:
-        return None
-    at = {one: row for row, one in enumerate(job.values.ids.tolist())}
-    first = job.values.values[[at[one] for one in private.ids.tolist()]]
-    return rank_correlation(first, openly.values)
 
 
 def _advice(job: Job, here: float, enough: list[float], by_label: bool = False) -> str:
@@ -216,8 +185,7 @@ def _curve(agree: dict[float, tuple[float, float, float]], epsilon: float, here:
         axes.set(xscale="log", ylim=(min(0.0, float(low.min())), 1.02))
         axes.set_xticks(budgets, [f"{one:g}" for one in budgets])
         axes.minorticks_off()
-        axes.set_xlabel("ε")
-        axes.set_ylabel("rank correlation with open values")
+        axes.set(xlabel="ε", ylabel="rank correlation with open values")
         axes.legend(frameon=False)
 
     return Figure(

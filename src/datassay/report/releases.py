@@ -11,7 +11,7 @@ from datassay._checks import counted
 from datassay._errors import InputError, UsageError
 from datassay.identity import reidentification_risk
 from datassay.release import compare_releases, fidelity, make_release, pareto_front
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, Text, sentence
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Section, Text, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, named, percent
 from datassay.results import BLUE, ORANGE, RED
@@ -175,8 +175,8 @@ def _fitting(job: Job) -> tuple[str, ...]:
 
 
 def _people(job: Job, runs: int) -> int:
-    attributes = len(job.sample.features) + 1 if job.attacked is None else len(job.attacked)
-    return min(job.people((6 if job.quick else 40) / runs, 30, 1000, attributes), int(0.7 * len(job.sample)))
+    seconds = (6 if job.quick else 40) / runs
+    return min(job.people(seconds, 30, 1000, job.attacked_count(True)), int(0.7 * len(job.sample)))
 
 
 def _with_label(job: Job, strategies: tuple[str, ...]) -> _Compared:
@@ -244,12 +244,9 @@ def _command(job: Job, name: str) -> str:
             f"datassay release {shlex.quote(table.name)}{job.reading} --strategies {shlex.quote(f'keep,{name}')} "
             f"--write {shlex.quote(name)} --to released.csv"
         )
-    how = "".join(f", {option}={one!r}" for option, one in _read_by(job).items() if one)
+    read_by = {"id": table.id, "ignore": list(table.carried), "categorical": list(job.categorical)}
+    how = "".join(f", {option}={one!r}" for option, one in read_by.items() if one)
     return f"da.release.make_release({name!r}, da.read_table({table.name!r}{how})).save('released.csv', ids=False)"
-
-
-def _read_by(job: Job) -> dict[str, str | list[str] | None]:
-    return {"id": job.table.id, "ignore": list(job.table.carried), "categorical": list(job.categorical)}
 
 
 def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
@@ -259,34 +256,29 @@ def _least_helped(compared: _Compared, at: int | None) -> list[Block]:
     name = compared.names[at]
     before, after = (float(one) for one in compared.highest.max(axis=0)[[0, at]])
     kind, _, size = name.partition("=")
-    few = kind == "k" and int(size) < 5
     words = (
         "This is one way, and making attributes coarser another: each is looked at by itself. Elsewhere on this page "
         "the mean risk can be another, as other people are searched for, among more of them."
     )
-    if few:
+    if kind == "k" and int(size) < 5:
         words = f"In groups of {size}, whoever knows the others finds the last one. {words}"
     if after > 0.9 * before:
         hardly = f"The person most at risk is hardly helped: ⟦{after:.3f}⟧ with {name} and ⟦{before:.3f}⟧ as it is."
         words = f"{hardly} Look at those who stand out one by one. {words}"
-    return [Paragraph(sentence(words, RISK))]
+    return [paragraph(words, RISK)]
 
 
 def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[Block, ...]:
     useful, risk = compared.utility.mean(axis=0), compared.risk.mean(axis=0)
     front = pareto_front(1 - risk, useful)
-    columns = ["strategy", "what it does", "mean risk", "highest risk", "likeness"]
+    numbers = {"mean risk": risk, "highest risk": compared.highest.max(axis=0), "likeness": compared.alike.mean(axis=0)}
     if compared.mcc is not None:
-        columns.append("prediction (MCC)")
-    columns.append("worth considering")
+        numbers["prediction (MCC)"] = compared.mcc.mean(axis=0)
     rows = []
     for i, name in enumerate(compared.names):
-        numbers = [risk[i], compared.highest.max(axis=0)[i], compared.alike.mean(axis=0)[i]]
-        numbers += [] if compared.mcc is None else [compared.mcc.mean(axis=0)[i]]
         mark = "pick" if i == at else "yes" if front[i] else ""
-        rows.append((name, _in_words(name), *(f"{one:.3f}" for one in numbers), mark))
-    between: list[Kind] = ["number" for _ in columns[3:]]
-    kinds: tuple[Kind, ...] = ("text", "text", *between, "text")
+        rows.append((name, _in_words(name), *(f"{column[i]:.3f}" for column in numbers.values()), mark))
+    between: list[Kind] = ["number" for _ in numbers]
     if compared.by_prediction:
         sure = (
             f" Means over {len(compared.risk)} splits, on each of which the labels of {compared.tested:,} people were "
@@ -307,21 +299,19 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
         for i, name in enumerate(compared.names):
             axes.annotate(name, (useful[i], safe[i]), textcoords="offset points", xytext=(6, 5), fontsize=9)
         axes.margins(x=0.18, y=0.12)
-        axes.set_xlabel("predictions: Matthews' correlation" if compared.by_prediction else "likeness to the original")
-        axes.set_ylabel("safety: 1 − mean risk")
+        use = "predictions: Matthews' correlation" if compared.by_prediction else "likeness to the original"
+        axes.set(xlabel=use, ylabel="safety: 1 − mean risk")
         axes.legend(frameon=False)
 
     used = " and used to predict people who are in neither" if compared.mcc is not None else ""
     made = f" To make it: {_command(job, compared.names[at])}" if at is not None else ""
     return (
-        Paragraph(
-            sentence(
-                f"Each strategy was applied to the data, ⟦{compared.people:,}⟧ people were searched for in the result, "
-                f"and the result was compared with the original{used}. The pick is the strategy of least mean risk "
-                f"among those that change the data and keep {KEPT:.0%} of the {what}. Leaving people out helps those "
-                f"left out and nobody else: it is shown and not picked.{made}",
-                RISK,
-            )
+        paragraph(
+            f"Each strategy was applied to the data, ⟦{compared.people:,}⟧ people were searched for in the result, "
+            f"and the result was compared with the original{used}. The pick is the strategy of least mean risk "
+            f"among those that change the data and keep {KEPT:.0%} of the {what}. Leaving people out helps those "
+            f"left out and nobody else: it is shown and not picked.{made}",
+            RISK,
         ),
         *_least_helped(compared, at),
         Figure(
@@ -334,7 +324,8 @@ def _blocks(job: Job, compared: _Compared, at: int | None, what: str) -> tuple[B
             STRATEGIES,
         ),
         Grid(
-            "Strategies", tuple(columns), tuple(rows), kinds, STRATEGIES,
+            "Strategies", ("strategy", "what it does", *numbers, "worth considering"), tuple(rows),
+            ("text", "text", *between, "text"), STRATEGIES,
             "Risk is a score and no probability: 0 is none, 1 that an attacker finds the person and learns all the "
             "rest, 0.5 also that they find the person and learn nothing more. The highest is that of any person on any "
             "split. Likeness: 1 is the same, 0 no more like the original than random values, below 0 less."

@@ -25,17 +25,13 @@ def check_page(path: str | os.PathLike[str]) -> None:
         raise UsageError(f"cannot write a page to {str(path)!r}: the name must end in .html")
     beside = target.with_suffix(".json")
     check_output(beside)
-    if beside.is_file() and not _is_report(beside):
-        raise UsageError(
-            f"{str(beside)!r} would be overwritten, and is no report: choose another name than {str(path)!r}"
-        )
+    if beside.is_file():
+        with beside.open(encoding="utf-8", errors="replace") as text:
+            if not text.read(40).startswith('{"datassay": {"kind": "report"'):
+                other = f"choose another name than {str(path)!r}"
+                raise UsageError(f"{str(beside)!r} would be overwritten, and is no report: {other}")
     if target.is_dir():
         raise UsageError(f"{str(target)!r} is a folder; name a file to write")
-
-
-def _is_report(file: Path) -> bool:
-    with file.open(encoding="utf-8", errors="replace") as text:
-        return text.read(40).startswith('{"datassay": {"kind": "report"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +94,8 @@ class Report(Result):
 
     def summary(self) -> str:
         """What was found and what to do, a line each."""
-        lines = []
-        for section in self.sections:
-            if section.left_out:
-                lines.append(f"{section.title} {section.left_out}")
-            else:
-                lines.append(f"{section.title} {plain(section.finding)} {plain(section.advice)}".rstrip())
-        return self._in_words(lines)
+        answers = [one.left_out or f"{plain(one.finding)} {plain(one.advice)}".rstrip() for one in self.sections]
+        return self._in_words([f"{one.title} {answer}" for one, answer in zip(self.sections, answers, strict=True)])
 
     def html(self) -> str:
         """The page, complete in itself: no script, nothing to fetch."""
@@ -133,10 +124,6 @@ class Report(Result):
             raise UsageError(f"cannot write {str(path)!r}: the name must end in .html, .json, .parquet or .csv")
         if target.suffix.lower() not in PAGES:
             return super().save(target)
-        page = self.html()
-
-        def write(file: Path) -> None:
-            file.write_text(page, encoding="utf-8")
-
-        beside = columns_writer(".json", self._header(), self._columns())
-        return write_together({target: write, target.with_suffix(".json"): beside})[0]
+        page, beside = self.html(), columns_writer(".json", self._header(), self._columns())
+        writers = {target: lambda file: file.write_text(page, encoding="utf-8"), target.with_suffix(".json"): beside}
+        return write_together(writers)[0]

@@ -5,7 +5,7 @@ import numpy as np
 import datassay as da
 from datassay._checks import counted
 from datassay._errors import InputError
-from datassay.report.content import Card, Facts, Figure, Grid, Number, Paragraph, Section, sentence
+from datassay.report.content import Card, Facts, Figure, Grid, Number, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import Job, percent
 
@@ -23,23 +23,20 @@ def trade(job: Job) -> Section:
     n = len(values)
     least, most = (percent(float(end)) for end in (np.min(found.inclusiveness), np.max(found.inclusiveness)))
     by_revenue, at_most = (percent(float(found.inclusiveness[at])) for at in (best, fair))
+    sure = int(found.proven.sum())
+    proven = f"all {len(found)} prices."
+    if sure < len(found):
+        proven = f"{sure} of {len(found)} prices; elsewhere it is the best found."
     facts: Facts = {
         "owners_paid_at_highest_revenue": float(found.inclusiveness[best]),
         "owners_paid_at_most": float(found.inclusiveness[fair]),
         "gini_at_highest_revenue": float(found.gini[best]),
     }
-    rows = tuple(
-        (
-            title,
-            f"{found.theta[at]:g}",
-            f"{found.gamma[at]:.3g}",
-            f"{found.cost[at]:.3g}",
-            f"{int(found.bought[at]):,}",
-            percent(float(found.inclusiveness[at])),
-            f"{found.gini[at]:.2f}",
-        )
-        for title, at in (("highest revenue", best), ("most owners paid", fair))
-    )
+    rows = []
+    for title, at in (("highest revenue", best), ("most owners paid", fair)):
+        prices = (f"{found.theta[at]:g}", f"{found.gamma[at]:.3g}", f"{found.cost[at]:.3g}")
+        paid = (f"{int(found.bought[at]):,}", percent(float(found.inclusiveness[at])), f"{found.gini[at]:.2f}")
+        rows.append((title, *prices, *paid))
     return Section(
         finding=sentence(
             f"A consumer who wants {SHARE:.0%} of the value pays ⟦{by_revenue}⟧ of the owners at the prices that earn "
@@ -59,13 +56,11 @@ def trade(job: Job) -> Section:
             Card("owners paid, at most", Number(at_most, METHOD), f"of {n:,}"),
         ),
         blocks=(
-            Paragraph(
-                sentence(
-                    "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
-                    "cheapest records that add up to what they want; "
-                    f"⟦{counted(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
-                    METHOD,
-                )
+            paragraph(
+                "Each record is taken to have an owner. One of value φ > 0 costs φ + γ φ^θ. The consumer buys the "
+                "cheapest records that add up to what they want; "
+                f"⟦{counted(int((values.values > 0).sum()), 'record')}⟧ of {n:,} are for sale.",
+                METHOD,
             ),
             Figure(
                 f"The prices decide who is paid: {least} to {most} of the owners"
@@ -78,10 +73,10 @@ def trade(job: Job) -> Section:
             Grid(
                 "Two choices of the owner",
                 ("prices", "θ", "γ", "revenue", "records sold", "owners paid", "Gini of payments"),
-                rows,
+                tuple(rows),
                 ("text", "number", "number", "number", "number", "number", "number"),
                 METHOD,
-                _proof(int(found.proven.sum()), len(found)),
+                f"Nothing cheaper would do, and that is proven, at {proven}",
             ),
         ),
         unseen=(
@@ -90,11 +85,3 @@ def trade(job: Job) -> Section:
         ),
         facts=facts,
     )
-
-
-def _proof(proven: int, tried: int) -> str:
-    """How sure it is that the consumer cannot buy the same for less."""
-    sure = "Nothing cheaper would do, and that is proven, at"
-    if proven == tried:
-        return f"{sure} all {tried} prices."
-    return f"{sure} {proven} of {tried} prices; elsewhere it is the best found."

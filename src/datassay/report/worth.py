@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from datassay._checks import counted
 from datassay._errors import InputError
 from datassay.evaluate import Suspects, detect_errors, likely_errors, removal_curve
-from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Paragraph, Section, sentence
+from datassay.report.content import Block, Card, Facts, Figure, Grid, Kind, Number, Section, paragraph, sentence
 from datassay.report.figures import as_svg
 from datassay.report.job import FEWEST, Job, percent
 from datassay.report.methods import METHODS
@@ -43,8 +43,15 @@ def worth(job: Job) -> Section:
     share = float(negative.mean())
     first = suspects.first(10)
     score = _guess(values) + float(values.values.sum())
-    blocks: list[Block] = [_total(job, values), _distribution(values)]
-    blocks += _classes(values, suspects, judged)
+    classes = 0 if values.labels is None else len(np.unique(values.labels))
+    drawn = values if 1 < classes <= MANY_CLASSES else replace(values, labels=None)
+    distribution = Figure(
+        f"{percent(share)} of the records have a negative value",
+        as_svg(drawn.plot, x=METHODS[METHOD].title),
+        f"Values of {n:,} records" + ("." if drawn.labels is None else ", by class."),
+        METHOD,
+    )
+    blocks: list[Block] = [_total(job, values), distribution, *_classes(values, suspects, judged)]
     blocks.append(_ranked(job, values, suspects, values.lowest(10), -1, judged))
     if likely:
         blocks.append(
@@ -73,43 +80,43 @@ def worth(job: Job) -> Section:
         blocks.append(_checked(job, values, suspects, facts))
     if not job.quick and n >= 100:
         blocks += _removal(job, facts)
+    _, worst, smaller = _negative_in(values, suspects.labels)
+    lopsided = ""
+    if smaller and worst > LOPSIDED:
+        lopsided = (
+            f" But {percent(worst)} of the smaller class {smaller} have a negative value: weigh classes alike "
+            "(--balance 1) before you act on values."
+        )
     harm = "hurts more than it helps" if negative.sum() == 1 else "hurt more than they help"
     who = job.these(suspects.ids[first[:3]] if likely else values.ids[values.lowest(3)])
-    mistaken: tuple[str | Number, ...] = (
-        (", and ", Number(f"{likely:,}", ERRORS), f" {'looks' if likely == 1 else 'look'} mislabelled.")
-        if judged
-        else (".",)
-    )
+    mistaken = sentence(f", and ⟦{likely:,}⟧ {'looks' if likely == 1 else 'look'} mislabelled.", ERRORS)
     return Section(
         finding=(
             "Neighbours do not clearly agree on labels more often than by chance, so that values say little of single "
             "records: " if by_chance else "",
-            Number(counted(int(negative.sum()), "record"), METHOD), f" of {n:,} (", Number(percent(share), METHOD),
-            f") {harm}", *mistaken,
+            *sentence(f"⟦{counted(int(negative.sum()), 'record')}⟧ of {n:,} (⟦{percent(share)}⟧) {harm}", METHOD),
+            *(mistaken if judged else (".",)),
         ),
         advice=(
             "Act on no single value; look for attributes that tell the label, or value the records for a model of "
             "your own."
             if by_chance
-            else f"Check the labels of the records listed, beginning with {who}." + _lopsided(values, suspects)
+            else f"Check the labels of the records listed, beginning with {who}.{lopsided}"
             if likely
             else f"Look at the records of least value, beginning with {who}."
             + (f" Of {n} records, though, little is sure." if n < FEWEST else ""),
         ),
         cards=(
             Card("records of negative value", Number(percent(share), METHOD), f"{int(negative.sum()):,} of {n:,}"),
-            *(
-                (Card("likely mislabelled", Number(f"{likely:,}", ERRORS), f"{percent(likely / n)} of the records"),)
-                if judged
-                else ()
-            ),
+            *((Card("likely mislabelled", Number(f"{likely:,}", ERRORS), f"{percent(likely / n)} of the records"),)
+              if judged else ()),
             Card(
                 "share of right neighbours", Number(f"{score:.3f}", METHOD),
                 f"guessing: {_guess(values):.3f}; always the most frequent class: {_most_frequent(job):.3f}",
             ),
         ),
         blocks=tuple(blocks),
-        unseen=_unseen(job, judged),
+        unseen=_unseen(job),
         facts=facts,
     )  # fmt: skip
 
@@ -130,53 +137,27 @@ def _guess(values: Values) -> float:
     return 1 / float(str(values.parameters["n_classes"]))
 
 
-def _negative_by_class(
-    values: Values, codes: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], int]:
-    """The share of each class that hurts, and the class where it is largest."""
+def _negative_in(values: Values, labels: NDArray[np.generic]) -> tuple[NDArray[np.float64], float, str]:
+    """The share of each class that hurts; the largest of them, and the class if it is smaller than another."""
+    names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     shares = np.bincount(codes, _negative(values)) / sizes
-    return shares, int(shares.argmax())
-
-
-def _lopsided(values: Values, suspects: Suspects) -> str:
-    """A warning where nearly all of a smaller class have negative values."""
-    names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
-    shares, worst = _negative_by_class(values, codes, sizes)
-    if shares[worst] <= LOPSIDED or sizes[worst] == sizes.max():
-        return ""
-    return (
-        f" But {percent(float(shares[worst]))} of the smaller class {names[worst]!s} have a negative value: weigh "
-        "classes alike (--balance 1) before you act on values."
-    )
+    worst = int(shares.argmax())
+    return shares, float(shares[worst]), str(names[worst]) if sizes[worst] < sizes.max() else ""
 
 
 def _most_frequent(job: Job) -> float:
     """How often the most frequent class is right."""
-    judges = job.sample if job.validation is None else job.validation
-    return float(np.unique(judges.labels, return_counts=True)[1].max() / len(judges))
+    return float(np.unique(job.judges.labels, return_counts=True)[1].max() / len(job.judges))
 
 
-def _total(job: Job, values: Values) -> Paragraph:
+def _total(job: Job, values: Values) -> Block:
     by = "the other records, each in turn" if job.validation is None else f"{job.validation.name}"
-    return Paragraph(
-        sentence(
-            f"A record's value is what it adds, on average over all groups of the others, to how well the ⟦{job.k}⟧ "
-            f"nearest neighbours predict {by}. Together the values bring the share of right neighbours from "
-            f"⟦{_guess(values):.3f}⟧ (guessing) to ⟦{_guess(values) + values.values.sum():.3f}⟧; always naming the "
-            f"most frequent class would be right for ⟦{_most_frequent(job):.3f}⟧. A negative value means: to a random "
-            "group of the others, the record does more harm than good.",
-            METHOD,
-        )
-    )
-
-
-def _distribution(values: Values) -> Figure:
-    classes = len(np.unique(values.labels)) if values.labels is not None else 0
-    drawn = values if 1 < classes <= MANY_CLASSES else replace(values, labels=None)
-    return Figure(
-        f"{percent(float(_negative(values).mean()))} of the records have a negative value",
-        as_svg(drawn.plot, x=METHODS[METHOD].title),
-        f"Values of {len(values):,} records" + (", by class." if drawn.labels is not None else "."),
+    return paragraph(
+        f"A record's value is what it adds, on average over all groups of the others, to how well the ⟦{job.k}⟧ "
+        f"nearest neighbours predict {by}. Together the values bring the share of right neighbours from "
+        f"⟦{_guess(values):.3f}⟧ (guessing) to ⟦{_guess(values) + values.values.sum():.3f}⟧; always naming the "
+        f"most frequent class would be right for ⟦{_most_frequent(job):.3f}⟧. A negative value means: to a random "
+        "group of the others, the record does more harm than good.",
         METHOD,
     )
 
@@ -184,7 +165,7 @@ def _distribution(values: Values) -> Figure:
 def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     names, codes, sizes = np.unique(suspects.labels, return_inverse=True, return_counts=True)
     means = np.bincount(codes, values.values) / sizes
-    shares, worst = _negative_by_class(values, codes, sizes)
+    shares, worst, smaller = _negative_in(values, suspects.labels)
     mistaken = np.bincount(codes, suspects.likely)
     columns, rows = ["class", "records", "mean value", "negative"], []
     for c in np.argsort(-sizes, kind="stable")[:10]:
@@ -194,14 +175,12 @@ def _classes(values: Values, suspects: Suspects, judged: bool) -> list[Block]:
     numbers: list[Kind] = ["number" for _ in columns[1:]]
     more = "" if len(names) <= 10 else f"The ten largest of {len(names):,} classes."
     blocks: list[Block] = [Grid("By class", tuple(columns), tuple(rows), ("text", *numbers), METHOD, more)]
-    if shares[worst] > 0.5 and sizes[worst] < sizes.max():
+    if smaller and worst > 0.5:
         blocks.append(
-            Paragraph(
-                sentence(
-                    f"Do not simply drop what is negative: ⟦{percent(float(shares[worst]))}⟧ of the smaller class, "
-                    f"{names[worst]!s}, would go. Classes of equal weight (--balance 1) are fairer to small ones.",
-                    METHOD,
-                )
+            paragraph(
+                f"Do not simply drop what is negative: ⟦{percent(worst)}⟧ of the smaller class, {smaller}, "
+                "would go. Classes of equal weight (--balance 1) are fairer to small ones.",
+                METHOD,
             )
         )
     return blocks
@@ -227,18 +206,16 @@ def _checked(job: Job, values: Values, suspects: Suspects, facts: Facts) -> Bloc
     assert job.truth is not None
     truth = job.truth[job.rows]
     if truth.all() or not truth.any():
-        return Paragraph((f"The column {job.truth_name} marks all records or none: nothing to compare with.",))
+        return paragraph(f"The column {job.truth_name} marks all records or none: nothing to compare with.", METHOD)
     found = detect_errors(values, truth)
     right = float(truth[suspects.likely].mean()) if suspects.likely.any() else 0.0
     caught = float(suspects.likely[truth].mean())
     facts |= {"auroc": found.auroc, "mislabelled_precision": right, "mislabelled_recall": caught}
-    return Paragraph(
-        sentence(
-            f"Compared with the column {job.truth_name}: low values find the marked records with AUROC "
-            f"⟦{found.auroc:.3f}⟧; of those called likely mislabelled, ⟦{percent(right)}⟧ are marked, and these are "
-            f"⟦{percent(caught)}⟧ of all that are marked.",
-            "detect-errors",
-        )
+    return paragraph(
+        f"Compared with the column {job.truth_name}: low values find the marked records with AUROC "
+        f"⟦{found.auroc:.3f}⟧; of those called likely mislabelled, ⟦{percent(right)}⟧ are marked, and these are "
+        f"⟦{percent(caught)}⟧ of all that are marked.",
+        "detect-errors",
     )
 
 
@@ -274,22 +251,20 @@ def _removal(job: Job, facts: Facts) -> list[Block]:
             "within chance.",
             "removal-curve",
         ),
-        Paragraph(
-            sentence(
-                f"Leaving out about as many as have a negative value, ⟦{SHARES[step]:.0%}⟧, gives an accuracy of "
-                f"⟦{there:.3f}⟧: {verdict} leaving out as many at random (⟦{by_chance:.3f}⟧). Values say whom to look "
-                "at, not whom to drop unseen.",
-                "removal-curve",
-            )
+        paragraph(
+            f"Leaving out about as many as have a negative value, ⟦{SHARES[step]:.0%}⟧, gives an accuracy of "
+            f"⟦{there:.3f}⟧: {verdict} leaving out as many at random (⟦{by_chance:.3f}⟧). Values say whom to look "
+            "at, not whom to drop unseen.",
+            "removal-curve",
         ),
     ]
 
 
-def _unseen(job: Job, judged: bool) -> tuple[str, ...]:
+def _unseen(job: Job) -> tuple[str, ...]:
     found = [
         "Other models: values are those for nearest neighbours. datassay value --method data-shapley values for yours."
     ]
-    if not judged:
+    if not job.telling:
         found.append(
             f"Mistaken labels: it takes {FEWEST} records, and labels that neighbours agree on more often than by "
             "chance."

@@ -3,7 +3,7 @@
 Register one with ``@reproduction``; ``datassay reproduce`` lists and runs them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Cell:
 class Redone:
     """What came out: the numbers, what they say, whether the published result holds, and a figure if there is one."""
 
-    cells: tuple[Cell, ...]
+    cells: Sequence[Cell]
     finding: str
     holds: bool
     draw: "Callable[[Axes], Axes] | None" = None
@@ -90,6 +90,12 @@ def reproduction(name: str, title: str) -> Callable[[Callable[[], Redone]], Call
         return run
 
     return register
+
+
+def row(name: str, ours: Mapping[str, float], published: Iterable[float | None], judged: bool = False) -> list[Cell]:
+    """A row of a table: our numbers by column, each beside the published one."""
+    both = zip(ours.items(), published, strict=True)
+    return [Cell(name, column, float(one), number, judged=judged) for (column, one), number in both]
 
 
 def answered(claims: Mapping[str, bool]) -> str:

@@ -1,13 +1,12 @@
 """Published tables on who can be found, done again: uniqueness Shapley (Seiler, Mase & Owen)."""
 
-from collections.abc import Mapping
 from math import log
 from typing import Final
 
 import numpy as np
 
 import datassay as da
-from datassay.reproduce.engine import Cell, Redone, answered, reproduction
+from datassay.reproduce.engine import Cell, Redone, answered, reproduction, row
 
 # Table 3: entropy, Shapley value, and Shapley value of regions with common, moderate and severe flares.
 FLARE_TABLE: Final = {
@@ -28,25 +27,20 @@ def _uniqueness_flare() -> Redone:
     table = da.load_dataset("solar_flare")
     found = da.uniqueness_shapley(table, list(FLARE_TABLE))
     everyone = found.mean()
-    columns = {
-        "entropy, nats": everyone.entropies * log(2),
-        "Shapley, bits": everyone.values,
-        "common": found.mean(table["c_class"].astype(int) > 0).values,
-        "moderate": found.mean(table["m_class"].astype(int) > 0).values,
-        "severe": found.mean(table["x_class"].astype(int) > 0).values,
-    }
-    cells = tuple(
-        Cell(name, column, float(values[j]), published[place], spread=0.005)
+    ours = {"entropy, nats": everyone.entropies * log(2), "Shapley, bits": everyone.values}
+    for kind, column in (("common", "c_class"), ("moderate", "m_class"), ("severe", "x_class")):
+        ours[kind] = found.mean(table[column].astype(int) > 0).values
+    cells = [
+        Cell(name, column, float(values[j]), number, spread=0.005)
         for j, (name, published) in enumerate(FLARE_TABLE.items())
-        for place, (column, values) in enumerate(columns.items())
-    )
+        for (column, values), number in zip(ours.items(), published, strict=True)
+    ]
     worst = max(abs(cell.ours - (cell.published or 0.0)) for cell in cells)
-    return Redone(
-        cells,
+    finding = (
         f"all {len(cells)} numbers come out to within {worst:.4f}. The published entropies are in nats and the values "
-        "beside them in bits: in bits every entropy exceeds its Shapley value",
-        all(cell.agrees() for cell in cells),
+        "beside them in bits: in bits every entropy exceeds its Shapley value"
     )
+    return Redone(cells, finding, all(cell.agrees() for cell in cells))
 
 
 VOTER_COLUMNS: Final = ("zip", "race", "party", "gender", "age")
@@ -54,38 +48,30 @@ VOTER_COLUMNS: Final = ("zip", "race", "party", "gender", "age")
 VOTERS_SHAPLEY: Final = (8.58, 1.22, 1.48, 1.17, 5.39)
 VOTERS_ENTROPY_NATS: Final = (6.08, 1.08, 1.14, 0.92, 4.24)
 VOTER_GROUPS: Final = {
-    "party": {
-        "Democratic": (8.44, 1.54, 1.31, 1.14, 5.47),
-        "Libertarian": (8.15, 1.16, 6.65, 1.14, 4.54),
-        "Republican": (8.76, 0.72, 1.51, 1.15, 5.50),
-        "None": (8.57, 1.32, 1.51, 1.22, 5.23),
-    },
-    "gender": {
-        "Female": (8.58, 1.18, 1.46, 0.97, 5.46),
-        "Male": (8.61, 1.15, 1.49, 1.20, 5.40),
-        "No Answer": (8.42, 1.76, 1.53, 2.24, 4.91),
-    },
-    "race": {
-        "White": (8.75, 0.53, 1.58, 1.09, 5.52),
-        "Black": (8.28, 1.70, 1.14, 1.10, 5.35),
-        "Asian": (7.56, 5.44, 1.44, 1.09, 5.01),
-        "Native American": (7.64, 5.14, 1.40, 1.01, 5.13),
-        "No Answer": (8.45, 2.27, 1.54, 1.91, 4.94),
-    },
-    "age": {
-        "< 32": (8.49, 1.52, 1.52, 1.26, 4.63),
-        "32 to < 48": (8.48, 1.33, 1.50, 1.20, 5.22),
-        "48 to < 64": (8.61, 1.13, 1.46, 1.15, 5.33),
-        "≥ 64": (8.71, 0.90, 1.44, 1.09, 6.34),
-    },
+    ("party", "Democratic"): (8.44, 1.54, 1.31, 1.14, 5.47),
+    ("party", "Libertarian"): (8.15, 1.16, 6.65, 1.14, 4.54),
+    ("party", "Republican"): (8.76, 0.72, 1.51, 1.15, 5.50),
+    ("party", "None"): (8.57, 1.32, 1.51, 1.22, 5.23),
+    ("gender", "Female"): (8.58, 1.18, 1.46, 0.97, 5.46),
+    ("gender", "Male"): (8.61, 1.15, 1.49, 1.20, 5.40),
+    ("gender", "No Answer"): (8.42, 1.76, 1.53, 2.24, 4.91),
+    ("race", "White"): (8.75, 0.53, 1.58, 1.09, 5.52),
+    ("race", "Black"): (8.28, 1.70, 1.14, 1.10, 5.35),
+    ("race", "Asian"): (7.56, 5.44, 1.44, 1.09, 5.01),
+    ("race", "Native American"): (7.64, 5.14, 1.40, 1.01, 5.13),
+    ("race", "No Answer"): (8.45, 2.27, 1.54, 1.91, 4.94),
+    ("age", "< 32"): (8.49, 1.52, 1.52, 1.26, 4.63),
+    ("age", "32 to < 48"): (8.48, 1.33, 1.50, 1.20, 5.22),
+    ("age", "48 to < 64"): (8.61, 1.13, 1.46, 1.15, 5.33),
+    ("age", "≥ 64"): (8.71, 0.90, 1.44, 1.09, 6.34),
 }
 VOTER_CHANGES: Final = {
-    "zip: county": (5.55, 1.27, 1.50, 1.19, 5.43),
-    "zip: one bucket": (0.00, 1.32, 1.53, 1.19, 5.45),
-    "age: 5": (8.61, 1.24, 1.50, 1.18, 3.34),
-    "age: 10": (8.62, 1.24, 1.50, 1.19, 2.39),
-    "age: 25": (8.63, 1.25, 1.51, 1.19, 1.19),
-    "age: one bucket": (8.64, 1.25, 1.51, 1.19, 0.00),
+    ("zip", "county"): (5.55, 1.27, 1.50, 1.19, 5.43),
+    ("zip", "one bucket"): (0.00, 1.32, 1.53, 1.19, 5.45),
+    ("age", "5"): (8.61, 1.24, 1.50, 1.18, 3.34),
+    ("age", "10"): (8.62, 1.24, 1.50, 1.19, 2.39),
+    ("age", "25"): (8.63, 1.25, 1.51, 1.19, 1.19),
+    ("age", "one bucket"): (8.64, 1.25, 1.51, 1.19, 0.00),
 }
 
 
@@ -93,19 +79,16 @@ VOTER_CHANGES: Final = {
 def _uniqueness_voters() -> Redone:
     found = da.uniqueness_shapley(da.voters(7_538_125), VOTER_COLUMNS)
     means = found.mean()
-    cells = [
-        Cell(row, name, float(ours), published, judged=False)
-        for row, numbers, table in (
-            ("everyone, Shapley, bits", means.values, VOTERS_SHAPLEY),
-            ("everyone, entropy, nats", means.entropies * log(2), VOTERS_ENTROPY_NATS),
-        )
-        for name, ours, published in zip(VOTER_COLUMNS, numbers, table, strict=True)
-    ]
-    groups = {name: found.by(name, [32, 48, 64] if name == "age" else "as it is") for name in VOTER_GROUPS}
-    for name, published_rows in VOTER_GROUPS.items():
-        cells += _beside(groups[name], published_rows, f"{name} ")
+    entropies = dict(zip(VOTER_COLUMNS, means.entropies * log(2), strict=True))
+    cells = row("everyone, Shapley, bits", dict(zip(VOTER_COLUMNS, means.values, strict=True)), VOTERS_SHAPLEY)
+    cells += row("everyone, entropy, nats", entropies, VOTERS_ENTROPY_NATS)
+    kinds = dict.fromkeys(kind for kind, _ in VOTER_GROUPS)
+    groups = {name: found.by(name, [32, 48, 64] if name == "age" else "as it is") for name in kinds}
+    for (kind, group), published in VOTER_GROUPS.items():
+        cells += row(f"{kind} {group}", groups[kind].of(group), published)
     changes = found.compare(coarsen={"zip": ("county", None), "age": (5, 10, 25, None)})
-    cells += _beside(changes, VOTER_CHANGES, "")
+    for (name, step), published in VOTER_CHANGES.items():
+        cells += row(f"{name}: {step}", changes.of(f"{name}: {step}"), published)
     patterns = {
         "zip, age, party, race, gender identify in this order": _order(means.values) == _order(VOTERS_SHAPLEY),
         "the smaller a party, gender or race, the more it identifies": all(
@@ -114,21 +97,12 @@ def _uniqueness_voters() -> Redone:
         "race identifies the less the older": bool((np.diff(groups["age"].values[:, 1]) < 0).all()),
         "coarsening lowers an attribute to nothing and moves the others by 0.15 bits at most": _only_itself(changes),
     }
-    return Redone(
-        tuple(cells),
+    finding = (
         "the population is simulated from the published shares, so patterns are compared and not numbers: "
         f"{answered(patterns)}. The published entropies are in nats: in bits they exceed the Shapley values, where the "
-        "paper says the reverse",
-        all(patterns.values()),
+        "paper says the reverse"
     )
-
-
-def _beside(ours: da.AttributeTable, published: Mapping[str, tuple[float, ...]], prefix: str) -> list[Cell]:
-    return [
-        Cell(f"{prefix}{row}", name, ours.of(row)[name], number, judged=False)
-        for row, numbers in published.items()
-        for name, number in zip(VOTER_COLUMNS, numbers, strict=True)
-    ]
+    return Redone(cells, finding, all(patterns.values()))
 
 
 def _order(values: object) -> list[int]:

@@ -5,6 +5,7 @@ reviews with 384. Its numbers stand beside ours where it prints any, to look at 
 """
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 import datassay as da
 from datassay._work import Bar
 from datassay.market import ConsumerView, Move, gini, knn_utility
-from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.reproduce.engine import Cell, Redone, reproduction, row
 from datassay.results import BLUE, PURPLE
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ class _Reviews:
     def game(self) -> tuple[Floats, Ints, Floats, Ints]:
         return self.X, self.y, self.X_val, self.y_val
 
-    def accuracy(self, rows: Ints, on: str = "test", points: Floats | None = None) -> float:
-        X, y = (self.X_test, self.y_test) if on == "test" else (self.X_val, self.y_val)
-        return _accuracy((self.X if points is None else points)[rows], self.y[rows], X, y, self.k)
+    def accuracy(self, rows: Ints) -> float:
+        """On the test reviews, of these to learn from."""
+        return _accuracy(self.X[rows], self.y[rows], self.X_test, self.y_test, self.k)
 
     def play(self, strategy: Any, **how: Any) -> da.Disclosure:
         """A rehearsal of so many rounds, target or not, by accuracy; noise as published."""
@@ -77,6 +78,23 @@ def _reviews() -> _Reviews:
     return _Reviews(*parts, k, scores[k], da.knn_shapley(*parts[:4], k).values)
 
 
+def _curves(
+    x: Floats | Ints, lines: Mapping[str, Floats], colours: Sequence[str | None], target: float | None = None, **of: str
+) -> "Callable[[Axes], Axes]":
+    """What draws these lines over x, with a dashed one at the target; axes are called ``of``."""
+
+    def draw(axes: "Axes") -> "Axes":
+        for (name, y), colour in zip(lines.items(), colours, strict=True):
+            axes.plot(x, y, color=colour, label=name)
+        if target is not None:
+            axes.axhline(target, color="black", linewidth=0.8, linestyle="dashed", label="target")
+        axes.set(**of)
+        axes.legend(frameon=False)
+        return axes
+
+    return draw
+
+
 @reproduction(
     "disclosure-acquisition",
     "Test accuracy as reviews are acquired, by k-NN Shapley values and at random (thesis, Figure 3.2)",
@@ -99,21 +117,13 @@ def _acquisition() -> Redone:
     gain = float((by_value - at_random)[:-1].mean())
     holds = gain > 0 and ahead > 0.75 * (len(shares) - 1)
 
-    def draw(axes: "Axes") -> "Axes":
-        axes.plot(shares, by_value, color=BLUE, label="by k-NN Shapley value")
-        axes.plot(shares, at_random, color="black", label="at random (mean of 10 orders)")
-        axes.set_xlabel("share of reviews acquired")
-        axes.set_ylabel("test accuracy")
-        axes.legend(frameon=False)
-        return axes
-
-    return Redone(
-        tuple(cells),
+    lines = {"by k-NN Shapley value": by_value, "at random (mean of 10 orders)": at_random}
+    draw = _curves(shares, lines, (BLUE, "black"), xlabel="share of reviews acquired", ylabel="test accuracy")
+    finding = (
         f"k = {data.k}; acquisition by value is ahead at {ahead} of {len(shares) - 1} shares, by {gain:.3f} on average:"
-        f" it {'beats' if holds else 'does not beat'} random",
-        holds,
-        draw,
+        f" it {'beats' if holds else 'does not beat'} random"
     )
+    return Redone(cells, finding, holds, draw)
 
 
 @reproduction(
@@ -139,23 +149,16 @@ def _noise() -> Redone:
     steps = [1, 5, 10, 25, 50, 100]
     holds = bool((np.diff(error[steps]) < 0).all() and (np.diff(agree[steps]) > 0).all())
 
-    def draw(axes: "Axes") -> "Axes":
-        rounds = np.arange(1, ROUNDS + 1)
-        axes.plot(rounds, agree[1:], color=BLUE, label="rank correlation with true values")
-        axes.plot(rounds, error[1:] / error[1], color=PURPLE, label=f"mean distance of centres, of {error[1]:.3g}")
-        axes.set_xlabel("rounds")
-        axes.legend(frameon=False)
-        return axes
-
-    return Redone(
-        tuple(cells),
+    distance = f"mean distance of centres, of {error[1]:.3g}"
+    lines = {"rank correlation with true values": agree[1:], distance: error[1:] / error[1]}
+    draw = _curves(np.arange(1, ROUNDS + 1), lines, (BLUE, PURPLE), xlabel="rounds")
+    finding = (
         f"the error falls from {error[1]:.3g} to {error[-1]:.3g} (like 1/√rounds: {error[1] / 10:.3g}) and the "
         f"correlation rises from {agree[1]:.3f} to {agree[-1]:.3f}: the finding {'holds' if holds else 'fails'}; "
         f"bounds that are public for certain, −1 and 1, leave it at {certain.trajectory['spearman'][-1]:.3f}; "
-        f"{ROUNDS} rounds cost a record ε = {first.guarantee.epsilon:,.0f}",
-        holds,
-        draw,
+        f"{ROUNDS} rounds cost a record ε = {first.guarantee.epsilon:,.0f}"
     )
+    return Redone(cells, finding, holds, draw)
 
 
 class _Oracle:
@@ -166,12 +169,6 @@ class _Oracle:
 
     def __call__(self, view: ConsumerView) -> Move:
         return Move(self.chosen[view.remaining[self.chosen] > 0], self.chosen)
-
-
-def _first(game: da.Disclosure, target: float) -> float:
-    """The round in which the target is first reached; not a number if it never is."""
-    reached = np.flatnonzero(game.trajectory["utility"] >= target)
-    return float(reached[0]) if len(reached) else float("nan")
 
 
 @reproduction(
@@ -185,7 +182,6 @@ def _strategies() -> Redone:
     cells: list[Cell] = []
     shown: dict[str, Floats] = {}
     reached: dict[tuple[str, float], float] = {}
-    best: dict[tuple[str, float], float] = {}
     tested: dict[tuple[str, float], float] = {}
     with Bar(sys.stderr.isatty(), len(SHARES) * (SHUFFLES + 3), "games") as report:
         for share in SHARES:
@@ -198,43 +194,33 @@ def _strategies() -> Redone:
             report(SHUFFLES + 3)
             for name, played in games.items():
                 curves = np.array([game.trajectory["utility"] for game in played])
-                times = [_first(game, data.target) for game in played]
-                reached[name, share] = float(np.median(np.nan_to_num(times, nan=np.inf)))
-                best[name, share] = float(curves.mean(axis=0).max())
+                there = curves >= data.target
+                reached[name, share] = float(np.median(np.where(there.any(axis=1), there.argmax(axis=1), np.inf)))
                 published = 25.0 if (name, share) == ("noisy Shapley", 0.6) else None
-                rounds = reached[name, share]
+                mean, rounds = curves.mean(axis=0), reached[name, share]
                 tested[name, share] = float(np.mean([game.score(data.X_test, data.y_test) for game in played]))
-                cells.append(Cell(f"{share:.0%}, {name}", "best validation accuracy", best[name, share]))
+                cells.append(Cell(f"{share:.0%}, {name}", "best validation accuracy", float(mean.max())))
                 cells.append(Cell(f"{share:.0%}, {name}", "test accuracy in the end", tested[name, share]))
                 if np.isfinite(rounds):
                     cells.append(Cell(f"{share:.0%}, {name}", "rounds to target", rounds, published, judged=False))
                 if share == 0.6:
-                    shown[name] = curves.mean(axis=0)
+                    shown[name] = mean[1:]
     whole = data.accuracy(np.arange(len(data.y)))
     small = [share for share in SHARES if share <= 0.6]
     works = all(np.isfinite(reached["noisy Shapley", share]) for share in SHARES[:-1])
     fails = all(not np.isfinite(reached["random", share]) for share in small)
     commits = [share for share in SHARES[:-1] if reached["commit after 10", share] < reached["noisy Shapley", share]]
 
-    def draw(axes: "Axes") -> "Axes":
-        for name, curve in shown.items():
-            axes.plot(np.arange(1, ROUNDS + 1), curve[1:], label=name)
-        axes.axhline(data.target, color="black", linewidth=0.8, linestyle="dashed", label="target")
-        axes.set_xlabel("rounds")
-        axes.set_ylabel("validation accuracy, 60% of the reviews")
-        axes.legend(frameon=False)
-        return axes
-
-    return Redone(
-        tuple(cells),
+    y = "validation accuracy, 60% of the reviews"
+    draw = _curves(np.arange(1, ROUNDS + 1), shown, (None,) * 4, data.target, xlabel="rounds", ylabel=y)
+    finding = (
         f"target {data.target:.3f} (k = {data.k}); noisy Shapley {'reaches' if works else 'does not reach'} it at "
         f"every share up to 80%, after {reached['noisy Shapley', 0.6]:.0f} rounds at 60%; a random subset "
         f"{'never does at up to 60%' if fails else 'does too'}; committing after 10 rounds is quicker at "
         f"{len(commits)} of {len(SHARES) - 1} shares. Values are made for validation reviews: on test reviews noisy "
-        f"Shapley has {tested['noisy Shapley', 0.6]:.3f} at 60%, and the reviews as they are {whole:.3f}",
-        works and fails,
-        draw,
+        f"Shapley has {tested['noisy Shapley', 0.6]:.3f} at 60%, and the reviews as they are {whole:.3f}"
     )
+    return Redone(cells, finding, works and fails, draw)
 
 
 @reproduction(
@@ -278,14 +264,12 @@ def _bandit() -> Redone:
     best = "nobody reaches it every time" if solved is None else (
         f"in equilibrium T_max = {solved['t_max']:g}, c = {solved['exploration']:g}, budget {solved['budget']:.0f}"
     )  # fmt: skip
-    return Redone(
-        tuple(cells),
+    finding = (
         f"the target of {found.target:.3f} votes is reached in {rare:.0%} of the games below 20 queries a record, in "
         f"{often:.0%} at 50 with exploration and {never:.0%} without; Gini falls from {even[0]:.3f} to {even[-1]:.3f} "
-        f"with exploration; {best}: the findings {'hold' if holds else 'do not hold'}",
-        holds,
-        lambda axes: found.plot("reached", None, axes),
+        f"with exploration; {best}: the findings {'hold' if holds else 'do not hold'}"
     )
+    return Redone(cells, finding, holds, lambda axes: found.plot("reached", None, axes))
 
 
 # Thesis, Figure 3.13: LiRA on 1-NN, AUC and true positives at 5% false positives.
@@ -301,23 +285,16 @@ def _leakage() -> Redone:
     game = data.play("random", share=1.0, t_max=25, diagnostics=False)
     outside = da.disclosure_leakage(data.X, data.y, game)
     inside = da.disclosure_leakage(data.X, data.y, game, attacker="insider")
-    attacks = {
-        "records": outside.before,
-        "centres after 25 rounds": outside.after,
-        "the same, by an insider": inside.after,
-    }
-    cells = []
-    for name, attack in attacks.items():
-        auc, tpr = LEAKAGE.get(name, (None, None))
-        cells.append(Cell(name, "AUC", attack.auc, auc, judged=False))
-        cells.append(Cell(name, "found at 5% false positives", attack.tpr(0.05), tpr, judged=False))
+    places = {"records": outside.before, "centres after 25 rounds": outside.after}
+    cells: list[Cell] = []
+    for name, attack in (places | {"the same, by an insider": inside.after}).items():
+        ours = {"AUC": attack.auc, "found at 5% false positives": attack.tpr(0.05)}
+        cells += row(name, ours, LEAKAGE.get(name, (None, None)))
     low, high = outside.after.interval()[1], outside.before.interval()[0]
     holds = outside.after.auc < outside.before.auc and low < high
-    return Redone(
-        tuple(cells),
+    finding = (
         f"an outsider's AUC falls from {outside.before.auc:.3f} to {outside.after.auc:.3f} (intervals "
         f"{'apart' if low < high else 'overlap'}); who knows the centres has {inside.after.auc:.3f}: noise hides "
-        f"members from outsiders{' only' if inside.after.auc >= outside.before.auc - 0.02 else ''}",
-        holds,
-        outside.plot,
+        f"members from outsiders{' only' if inside.after.auc >= outside.before.auc - 0.02 else ''}"
     )
+    return Redone(cells, finding, holds, outside.plot)

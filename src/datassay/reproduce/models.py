@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 import datassay as da
 from datassay._work import Bar
-from datassay.reproduce.engine import Cell, Redone, reproduction
-from datassay.reproduce.tknn import detection_problem
+from datassay.reproduce.engine import Cell, Redone, reproduction, row
+from datassay.reproduce.tknn import BELOW, detection_problem
 from datassay.results import BLUE, GREEN, GREY, PURPLE, axes_on
 
 if TYPE_CHECKING:
@@ -39,31 +40,30 @@ MARGIN = 0.15
 def _model_baselines() -> Redone:
     from sklearn.linear_model import LogisticRegression
 
-    show = {"progress": sys.stderr.isatty()}
-    cells, margins = [], []
+    show: dict[str, Any] = {"progress": sys.stderr.isatty()}
+    cells: list[Cell] = []
+    margins = []
     for name, published in BASELINES.items():
         problem = detection_problem(name, "mislabelled")
-        data = (problem.X, problem.y, problem.X_val, problem.y_val)
+        data = problem.data
         model = LogisticRegression(max_iter=1000)
         found = {
-            "TKNN-Shapley": da.tknn_shapley(*data, tau=float(np.nextafter(-0.5, -1.0))),
+            "TKNN-Shapley": da.tknn_shapley(*data, tau=BELOW),
             "KNN-Shapley": da.knn_shapley(*data, k=5, metric="cosine"),
-            "Data Shapley": da.data_shapley(model, *data, sampling="plain", max_coalitions=FITS, **show),  # type: ignore[arg-type]
-            "leave-one-out": da.leave_one_out(model, *data, **show),  # type: ignore[arg-type]
-            "Data Banzhaf": da.data_banzhaf(model, *data, max_coalitions=FITS, **show),  # type: ignore[arg-type]
+            "Data Shapley": da.data_shapley(model, *data, sampling="plain", max_coalitions=FITS, **show),
+            "leave-one-out": da.leave_one_out(model, *data, **show),
+            "Data Banzhaf": da.data_banzhaf(model, *data, max_coalitions=FITS, **show),
         }
-        scores = {method: da.detect_errors(values, problem.is_error).auroc for method, values in found.items()}
-        for (method, score), number in zip(scores.items(), published, strict=True):
-            cells.append(Cell(name, method, score, number, judged=False))
+        scores = {method: problem.auroc(values) for method, values in found.items()}
+        cells += row(name, scores, published)
         best = max(scores["Data Shapley"], scores["leave-one-out"], scores["Data Banzhaf"])
         margins.append(min(scores["TKNN-Shapley"], scores["KNN-Shapley"]) - best)
     holds = min(margins) >= MARGIN
-    return Redone(
-        tuple(cells),
+    finding = (
         f"k-NN values are better than the best of the others by at least {min(margins):.3f} AUROC: the finding "
-        f"{'holds' if holds else 'does not hold'} (a margin of {MARGIN} was asked)",
-        holds,
+        f"{'holds' if holds else 'does not hold'} (a margin of {MARGIN} was asked)"
     )
+    return Redone(cells, finding, holds)
 
 
 RECORDS = 100
@@ -93,8 +93,7 @@ class _Removal:
             for first, line in (("highest", "-"), ("lowest", "--")):
                 label = f"{way}, {'best' if first == 'highest' else 'worst'} first"
                 axes.plot(STEPS, self.mean(way, first), line, color=colour, label=label)
-        axes.set_xlabel("fraction of records removed")
-        axes.set_ylabel("accuracy on test records")
+        axes.set(xlabel="fraction of records removed", ylabel="accuracy on test records")
         axes.legend(frameon=False, fontsize=8)
         return axes
 
@@ -106,6 +105,17 @@ def _shown(splits: range) -> Iterator[int]:
             report(1)
 
 
+@contextmanager
+def _quietly() -> Iterator[None]:
+    from threadpoolctl import threadpool_limits
+
+    # One thread for BLAS: handing it models of a hundred records costs more than it saves.
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        warnings.simplefilter("ignore", da.LowUtilityWarning)
+        yield
+
+
+@_quietly()
 def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone:
     """Figure 1 of the paper for one data set: removal by four orders, and how much of the ranking noise leaves."""
     from scipy.stats import spearmanr
@@ -113,10 +123,8 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
 
     removal, rank = _Removal(), {"certified": [], "textbook": [], "paper": [], "predicted": []}  # type: ignore[var-annotated]
     spread, scale = [], []
-    model, theirs = (
-        da.StableLogisticRegression(kappa=1.0, lam=1.0, fit_intercept=False),
-        LogisticRegression(max_iter=1000),
-    )
+    model = da.StableLogisticRegression(kappa=1.0, lam=1.0, fit_intercept=False)
+    theirs = LogisticRegression(max_iter=1000)
     for split in _shown(range(SPLITS)):
         (X, y), (X_val, y_val), (X_test, y_test) = draw_split(split)
         design = da.layered_design(len(X), ALPHA, BETA, model.c, seed=split)
@@ -132,11 +140,7 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
             "layered": da.layered_shapley(theirs, X, y, X_val, y_val, design=design, **by_theirs).values,
             "layered, stable": values.values,
         }
-        kinds: dict[str, dict[str, Any]] = {
-            "certified": {},
-            "textbook": {"constants": "textbook"},
-            "paper": {"noise": "paper"},
-        }
+        kinds: dict[str, Any] = {"certified": {}, "textbook": {"constants": "textbook"}, "paper": {"noise": "paper"}}
         for kind, settings in kinds.items():
             private = da.private_layered_shapley(model, X, y, X_val, y_val, design=design, predict=False, **settings)
             rank[kind].append(spearmanr(private.values, values.values)[0])
@@ -153,8 +157,8 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     parts = (("best first", "highest", len(STEPS)), ("worst first", "lowest", 5), ("worst first", "lowest", len(STEPS)))
     for name, first, steps in parts:
         for way in ("random", "Monte Carlo", "layered", "layered, stable", "private, ε = 1"):
-            row = f"accuracy, {name}, mean to {STEPS[steps - 1]:.0%}"
-            cells.append(Cell(row, way, float(removal.mean(way, first)[:steps].mean())))
+            where = f"accuracy, {name}, mean to {STEPS[steps - 1]:.0%}"
+            cells.append(Cell(where, way, float(removal.mean(way, first)[:steps].mean())))
     correlations = {kind: float(np.mean(found)) for kind, found in rank.items() if None not in found}
     cells.append(Cell("Spearman, private", "certified noise", correlations["certified"], published, judged=False))
     cells.append(Cell("Spearman, private", "noise as published, not certified", correlations["paper"]))
@@ -171,18 +175,16 @@ def _redo_layered(what: str, draw_split: Any, published: float | None) -> Redone
     ways_judged = ("Monte Carlo", "layered")
     holds = all(gap(way, "highest", len(STEPS)) < 0 < gap(way, "lowest", 5) for way in ways_judged)
     ranked = "" if published is None else f" (published: {published:g})"
-    return Redone(
-        tuple(cells),
+    finding = (
         f"{what}: removal by Monte Carlo and by layered values is {'' if holds else 'not '}worse than random, best "
         f"first, and better, worst first, for the first fifth; with noise that keeps its promise, the ranks of private "
         f"and layered values correlate by {correlations['certified']:.2f}{ranked}: noise of scale {np.mean(scale):.3g} "
-        f"on values of deviation {np.mean(spread):.2g}",
-        holds,
-        removal.draw,
+        f"on values of deviation {np.mean(spread):.2g}"
     )
+    return Redone(cells, finding, holds, removal.draw)
 
 
-def _table_splits(table: da.Table, classes: tuple[object, object] | None = None) -> Any:
+def _table_splits(table: da.Table) -> Any:
     """100 records to value, 300 public ones, the rest (at most 2,000) to test; encoded by the public ones alone."""
 
     def draw_split(seed: int) -> Any:
@@ -196,22 +198,12 @@ def _table_splits(table: da.Table, classes: tuple[object, object] | None = None)
     return draw_split
 
 
-def _quietly(redo: Any) -> Redone:
-    from threadpoolctl import threadpool_limits
-
-    # One thread for BLAS: handing it models of a hundred records costs more than it saves.
-    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore", da.LowUtilityWarning)
-        result: Redone = redo()
-    return result
-
-
 @reproduction(
     "layered-adult", "Removal by Layered Shapley values, with and without privacy, on Adult (Watson et al., Figure 1)"
 )
 def _layered_adult() -> Redone:
     adult = da.load_dataset("adult", label="income", ignore=["split", "fnlwgt", "education"])
-    return _quietly(lambda: _redo_layered("Adult", _table_splits(adult), 0.61))
+    return _redo_layered("Adult", _table_splits(adult), 0.61)
 
 
 @reproduction(
@@ -220,7 +212,7 @@ def _layered_adult() -> Redone:
 )
 def _layered_breast_cancer() -> Redone:
     table = da.load_dataset("breast_cancer")
-    return _quietly(lambda: _redo_layered("Breast cancer (published for diabetes)", _table_splits(table), 0.89))
+    return _redo_layered("Breast cancer (published for diabetes)", _table_splits(table), 0.89)
 
 
 @reproduction("layered-gaussian", "The same on the 50-dimensional Gaussian of the paper (Watson et al., Figure 1)")
@@ -235,7 +227,7 @@ def _layered_gaussian() -> Redone:
         cuts = [0, RECORDS, RECORDS + 300, len(X)]
         return [(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
 
-    return _quietly(lambda: _redo_layered("50-dimensional Gaussian", draw_split, None))
+    return _redo_layered("50-dimensional Gaussian", draw_split, None)
 
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
@@ -244,25 +236,21 @@ SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 @reproduction("layered-growth", "Coalitions a record and share of the data touched, n = 50 … 5,000 (Theorems 3.3, 3.4)")
 def _layered_growth() -> Redone:
     alpha, beta, c = 0.5, 0.05, 1.0
-    cells, coalitions, touched = [], [], []
+    cells: list[Cell] = []
+    coalitions, touched = [], []
     for n in SIZES:
         seeds = range(20 if n <= 1000 else 8)
         designs = [da.layered_design(n, alpha, beta, c, seed=seed) for seed in seeds]
         coalitions.append(float(np.mean([design.coalitions_per_player for design in designs])))
         touched.append(float(np.mean([design.share_touched for design in designs])))
         log = math.log(2 * n / beta)
-        cells.append(Cell(f"n = {n:,}", "coalitions a record", coalitions[-1]))
-        cells.append(
-            Cell(f"n = {n:,}", "  Theorem 3.3, before rounding up", 1 + c**2 / (2 * alpha**2) * log * math.pi**2 / 6)
-        )
-        cells.append(Cell(f"n = {n:,}", "share of the others touched", touched[-1]))
-        cells.append(
-            Cell(
-                f"n = {n:,}",
-                "  Theorem 3.4, before rounding up",
-                min(1.0, c**2 / (2 * alpha**2) * (1 + math.log(n)) * log / n),
-            )
-        )
+        ours = {
+            "coalitions a record": coalitions[-1],
+            "  Theorem 3.3, before rounding up": 1 + c**2 / (2 * alpha**2) * log * math.pi**2 / 6,
+            "share of the others touched": touched[-1],
+            "  Theorem 3.4, before rounding up": min(1.0, c**2 / (2 * alpha**2) * (1 + math.log(n)) * log / n),
+        }
+        cells += [Cell(f"n = {n:,}", column, number) for column, number in ours.items()]
     logs = np.log(2 * np.array(SIZES) / beta)
     squares = np.log(SIZES) * logs / np.array(SIZES)
     per_log, per_square = np.array(coalitions) / logs, np.array(touched) / squares
@@ -271,26 +259,20 @@ def _layered_growth() -> Redone:
     def draw(axes: "Axes") -> "Axes":
         axes.plot(SIZES, coalitions, "o-", color=BLUE, label="coalitions a record")
         axes.plot(SIZES, logs * np.mean(per_log), ":", color=BLUE, label="∝ ln(2n/β)")
-        axes.set_xscale("log")
-        axes.set_xlabel("records n")
-        axes.set_ylabel("coalitions a record")
+        axes.set(xscale="log", xlabel="records n", ylabel="coalitions a record")
         axes.set_ylim(0)
         right = axes.twinx()
         right.plot(SIZES, touched, "s-", color=PURPLE, label="share of the data touched")
-        right.plot(
-            SIZES, np.minimum(1, squares * np.mean(per_square[2:])), ":", color=PURPLE, label="∝ ln n · ln(2n/β) / n"
-        )
-        right.set_yscale("log")
-        right.set_ylabel("share of the data touched")
+        expected = np.minimum(1, squares * np.mean(per_square[2:]))
+        right.plot(SIZES, expected, ":", color=PURPLE, label="∝ ln n · ln(2n/β) / n")
+        right.set(yscale="log", ylabel="share of the data touched")
         lines = [*axes.get_lines(), *right.get_lines()]
         axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=8, loc="lower left")
         return axes
 
-    return Redone(
-        tuple(cells),
+    finding = (
         f"coalitions a record divided by ln(2n/β) stay between {per_log.min():.2f} and {per_log.max():.2f}, the share "
         f"touched divided by ln n · ln(2n/β)/n between {per_square[2:].min():.2f} and {per_square[2:].max():.2f} from "
-        f"n = {SIZES[2]} on",
-        holds,
-        draw,
+        f"n = {SIZES[2]} on"
     )
+    return Redone(cells, finding, holds, draw)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 import datassay as da
-from datassay.reproduce.engine import Cell, Redone, reproduction
+from datassay.reproduce.engine import Cell, Redone, reproduction, row
 
 # The data of the thesis, chapter 2, that there is; film reviews stand in for IMDB.
 _WAKA_DATA = {"adult": "Adult", "bank_marketing": "Bank", "movie_reviews_minilm": "reviews (IMDB there)"}
@@ -14,12 +16,12 @@ _WAKA_DATA = {"adult": "Adult", "bank_marketing": "Bank", "movie_reviews_minilm"
 
 def waka_table(name: str, n: int | None = None) -> da.Table:
     """A data set of the WaKA experiments: all of it, or as many of its records, drawn with seed 0."""
-    settings: dict[str, dict[str, object]] = {
+    settings: dict[str, dict[str, Any]] = {
         "adult": {"label": "income", "ignore": ["split", "fnlwgt"]},
         "bank_marketing": {"label": "y"},
         "movie_reviews_minilm": {"label": "y", "scale": "none"},
     }
-    table = da.load_dataset(name, **settings[name])  # type: ignore[arg-type]
+    table = da.load_dataset(name, **settings[name])
     if n is None or n >= len(table):
         return table
     return table.select(np.sort(np.random.default_rng(0).permutation(len(table))[:n]))
@@ -32,21 +34,16 @@ def _waka_correlation() -> Redone:
     from scipy.stats import spearmanr
 
     published = {"adult": (0.99, 0.98), "bank_marketing": (0.98, 0.98), "movie_reviews_minilm": (0.99, 0.93)}
-    cells = []
+    cells: list[Cell] = []
     for name, numbers in published.items():
         table = waka_table(name, 10_000)
-        for k, number in zip((1, 5), numbers, strict=True):
-            found = float(spearmanr(da.self_waka(table, k=k).values, da.self_shapley(table, k=k).values).statistic)
-            cells.append(Cell(_WAKA_DATA[name], f"k = {k}", found, number, judged=False))
+        both = {k: (da.self_waka(table, k=k).values, da.self_shapley(table, k=k).values) for k in (1, 5)}
+        ours = {f"k = {k}": float(spearmanr(*values).statistic) for k, values in both.items()}
+        cells += row(_WAKA_DATA[name], ours, numbers)
     tabular = [cell.ours for cell in cells[:4]]
     holds = all(ours >= least for ours, least in zip(tabular, (0.97, 0.93) * 2, strict=True))
-    return Redone(
-        tuple(cells),
-        "on Adult and Bank the two agree as published (at least 0.97 at k = 1 and 0.93 at k = 5)"
-        if holds
-        else "they agree less than 0.97 at k = 1 or 0.93 at k = 5",
-        holds,
-    )
+    agree = "on Adult and Bank the two agree as published (at least 0.97 at k = 1 and 0.93 at k = 5)"
+    return Redone(cells, agree if holds else "they agree less than 0.97 at k = 1 or 0.93 at k = 5", holds)
 
 
 @reproduction("waka-attack", "True-positive rate at 5% false positives, k = 5, 48 games (thesis, Table 2.2)")
@@ -70,13 +67,11 @@ def _waka_attack() -> Redone:
             cells.append(Cell(_WAKA_DATA[name], method, rates[method][0], number, spread, judged=False))
         (lira, lira_spread), (t_waka, t_spread) = rates["lira"], rates["t-waka"]
         close = close and abs(lira - t_waka) <= min(lira_spread, t_spread) and min(lira, t_waka) > 0.06
-    return Redone(
-        tuple(cells),
-        f"LiRA and t-WaKA both find members and are within each other's deviation over games ({widest:.2f} at most)"
-        if close
-        else "LiRA and t-WaKA are NOT within each other's deviation over games, or do no better than guessing",
-        close,
-    )
+    finding = "LiRA and t-WaKA are NOT within each other's deviation over games, or do no better than guessing"
+    if close:
+        near = f"within each other's deviation over games ({widest:.2f} at most)"
+        finding = f"LiRA and t-WaKA both find members and are {near}"
+    return Redone(cells, finding, close)
 
 
 @reproduction("waka-success", "Mean attack success rate of LiRA, 10,000 records, 48 games (thesis, Table 2.8)")
@@ -84,26 +79,18 @@ def _waka_success() -> Redone:
     from sklearn.linear_model import LogisticRegression
 
     published = {"adult": (0.625, 0.561, 0.512), "bank_marketing": (0.56, 0.531, 0.503)}
-    cells = []
+    regression = LogisticRegression(max_iter=1000)
+    models: dict[str, Any] = {"k = 1": {"k": 1}, "k = 5": {"k": 5}, "logistic regression": {"model": regression}}
+    cells: list[Cell] = []
     falls = True
     for name, numbers in published.items():
         table = waka_table(name, 10_000)
-        found = []
-        for column, number, given in zip(
-            ("k = 1", "k = 5", "logistic regression"),
-            numbers,
-            ({"k": 1}, {"k": 5}, {"model": LogisticRegression(max_iter=1000)}),
-            strict=True,
-        ):
-            attack = da.membership_attack(table, targets=None, **given)
-            found.append(float(attack.success_rates()[1].mean()))
-            cells.append(Cell(_WAKA_DATA[name], column, found[-1], number, judged=False))
-        falls = falls and found[0] > found[1] > found[2]
-    return Redone(
-        tuple(cells),
-        f"success {'falls' if falls else 'does NOT fall'} from k = 1 to k = 5 to logistic regression",
-        falls,
-    )
+        attacks = {column: da.membership_attack(table, targets=None, **model) for column, model in models.items()}
+        found = {column: float(attack.success_rates()[1].mean()) for column, attack in attacks.items()}
+        cells += row(_WAKA_DATA[name], found, numbers)
+        falls = falls and all(before > after for before, after in pairwise(found.values()))
+    finding = f"success {'falls' if falls else 'does NOT fall'} from k = 1 to k = 5 to logistic regression"
+    return Redone(cells, finding, falls)
 
 
 @reproduction("waka-onion", "AUC of LiRA before and after removing 10%, 10,000 records (thesis, Table 2.6)")
@@ -117,20 +104,17 @@ def _waka_onion() -> Redone:
     cells = []
     drops = True
     for (name, k), (whole, *rest) in published.items():
-        table, row = waka_table(name, 10_000), f"{_WAKA_DATA[name]}, k = {k}"
+        table, at = waka_table(name, 10_000), f"{_WAKA_DATA[name]}, k = {k}"
         for by, number in zip(("self_waka", "self_shapley", "success", "random"), (*rest, None), strict=True):
             peeled = da.onion(table, by=by, k=k, games=24)  # type: ignore[arg-type]
             if by == "self_waka":
-                cells.append(Cell(row, "all records", peeled.auc[0], whole, judged=False))
+                cells.append(Cell(at, "all records", peeled.auc[0], whole, judged=False))
                 drops = drops and peeled.auc[1] < peeled.auc[0]
-            cells.append(Cell(row, f"without the top 10% by {by}", peeled.auc[1], number, judged=False))
+            cells.append(Cell(at, f"without the top 10% by {by}", peeled.auc[1], number, judged=False))
             if by == "self_waka":
-                cells.append(Cell(row, "correlation of change with WaKA influence", peeled.correlation()))
-    return Redone(
-        tuple(cells),
-        f"AUC {'drops' if drops else 'does NOT drop'} when the most exposed by self-WaKA are gone",
-        drops,
-    )
+                cells.append(Cell(at, "correlation of change with WaKA influence", peeled.correlation()))
+    finding = f"AUC {'drops' if drops else 'does NOT drop'} when the most exposed by self-WaKA are gone"
+    return Redone(cells, finding, drops)
 
 
 @reproduction(
@@ -159,10 +143,6 @@ def _waka_removal() -> Redone:
         for kind in ("removal", "addition")
         for metric in ("macro_f1", "class_ratio")
     )
-    return Redone(
-        tuple(cells),
-        "WaKA keeps macro F1 and class balance up better than Shapley, for removal and addition"
-        if holds
-        else "WaKA is not better than Shapley in all of macro F1 and class balance, removal and addition",
-        holds,
-    )
+    better = "WaKA keeps macro F1 and class balance up better than Shapley, for removal and addition"
+    worse = "WaKA is not better than Shapley in all of macro F1 and class balance, removal and addition"
+    return Redone(cells, better if holds else worse, holds)

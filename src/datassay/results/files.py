@@ -58,12 +58,12 @@ def usual_mode(path: Path, mode: int) -> None:
     path.chmod(mode & ~mask)
 
 
-def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
+def write_whole(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it there: whole, or not at all."""
     return write_together({Path(path): write})[0]
 
 
-def write_together(writers: Mapping[Path, Callable[[Path], None]]) -> list[Path]:
+def write_together(writers: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
     """Write several files that belong together: each whole, and none of them before all are written."""
     temporaries: list[Path] = []
     try:

@@ -1,59 +1,54 @@
 """The formulas once more, in torch, for blocks that lie on a device: each is the twin of the kernel of its name.
 
-Along a ranking they add whole multiples of 2⁻⁶⁰, over validation points of 2⁻⁵² (see ``neighbors.device``): the bits do
-not depend on the device, on the size of blocks, or on which thread was first. Arguments are those of ``kernels``, with
-``order`` a tensor and ``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
+They add whole numbers, as ``neighbors.device`` says. Arguments are those of ``kernels``, with ``order`` a tensor and
+``total`` a :class:`datassay.neighbors.Total`; arrays are sent to the device once.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._tensors import in_memory, the_torch
+from datassay._tensors import Tensor, in_memory, the_torch
 from datassay.neighbors import ALONG, OVER, Total, compiled, constant, whole
 
-if TYPE_CHECKING:
-    import torch
-
+Codes = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-def _along(numbers: "torch.Tensor") -> "torch.Tensor":
+def _along(numbers: Tensor) -> Tensor:
     """Numbers as whole multiples of 2⁻⁶⁰."""
     return whole(numbers, ALONG)
 
 
-def _number(wholes: "torch.Tensor") -> "torch.Tensor":
+def _number(wholes: Tensor) -> Tensor:
     """Whole multiples of 2⁻⁶⁰ as numbers."""
     return wholes.to(the_torch().float64) * 2.0**-ALONG
 
 
-def _drops(steps: "torch.Tensor") -> "torch.Tensor":
+def _drops(steps: Tensor) -> Tensor:
     """step_{r−1} − step_r, as whole numbers: what rank r takes from those before it, if it matches."""
     torch, wholes = the_torch(), _along(steps)
     return torch.cat([wholes[:1] * 0, wholes[:-1] - wholes[1:]])
 
 
-def _scaled(weights: Floats, by: float, like: "torch.Tensor") -> "torch.Tensor":
+def _scaled(weights: Floats, by: float, like: Tensor) -> Tensor:
     """What to multiply sums along a ranking by, one number for each row."""
     return (constant(weights, like) * (by * 2.0**-ALONG)).unsqueeze(1)
 
 
-def _matches(order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any]) -> "torch.Tensor":
+def _matches(order: Tensor, codes: Codes, targets: Codes) -> Tensor:
     """b: whether the label of the training point at each rank is that of the validation point."""
     return constant(codes, order)[order] == constant(targets, order).unsqueeze(1)
 
 
-def _behind(terms: "torch.Tensor") -> "torch.Tensor":
+def _behind(terms: Tensor) -> Tensor:
     """The sum of the terms at farther ranks, for each rank."""
     so_far = terms.cumsum(1)
     return so_far[:, -1:] - so_far
 
 
-def add_shapley(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, step: Floats, total: Total
-) -> None:
+def add_shapley(order: Tensor, codes: Codes, targets: Codes, weights: Floats, step: Floats, total: Total) -> None:
     """Mathematics §1 ``fraction``: φ_r = b_r · step_r − Σ_{s>r} b_s · (step_{s−1} − step_s)."""
     steps, drops = constant(step, order, _along), constant(step, order, _drops)
     scale = _scaled(weights, 1.0, order)
@@ -69,9 +64,8 @@ def add_shapley(
 
 
 def add_banzhaf(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chance: Floats, k: int,
-    total: Total,
-) -> None:  # fmt: skip
+    order: Tensor, codes: Codes, targets: Codes, weights: Floats, chance: Floats, k: int, total: Total
+) -> None:
     """Mathematics §2: (1/k) Σ_{j>i} (b_i − b_j) · chance_j."""
     torch, match = the_torch(), _matches(order, codes, targets)
     chances = constant(chance, order, _along)
@@ -79,9 +73,7 @@ def add_banzhaf(
     total.add_at(order, torch.where(match, other, -matching) * _scaled(weights, 1.0 / k, order))
 
 
-def add_leave_one_out(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, total: Total
-) -> None:
+def add_leave_one_out(order: Tensor, codes: Codes, targets: Codes, weights: Floats, total: Total) -> None:
     """Without one of the k nearest, rank k+1 moves up: (b_i − b_{k+1}) / k."""
     torch, k = the_torch(), order.shape[1] - 1
     match = _matches(order, codes, targets).to(torch.float64)
@@ -90,9 +82,8 @@ def add_leave_one_out(
 
 
 def add_threshold_shapley(
-    inside: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, harmonic: Floats,
-    n_classes: int, total: Total,
-) -> None:  # fmt: skip
+    inside: Tensor, codes: Codes, targets: Codes, weights: Floats, harmonic: Floats, n_classes: int, total: Total
+) -> None:
     """Mathematics §3: with c neighbours, p of them matching, there are two values: for a match and for the others."""
     from datassay.value import kernels
 
@@ -111,16 +102,12 @@ class _Plain:
     """What ``triton_kernels`` does for neighbourhoods, in torch."""
 
     @staticmethod
-    def count_within(
-        inside: "torch.Tensor", codes: "torch.Tensor", targets: "torch.Tensor"
-    ) -> "tuple[torch.Tensor, torch.Tensor]":
+    def count_within(inside: Tensor, codes: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """How many neighbours each validation point has, and how many of them match."""
         return inside.sum(1), (inside & (codes == targets.unsqueeze(1))).sum(1)
 
     @staticmethod
-    def sum_within(
-        inside: "torch.Tensor", codes: "torch.Tensor", targets: "torch.Tensor", worth: "torch.Tensor"
-    ) -> "torch.Tensor":
+    def sum_within(inside: Tensor, codes: Tensor, targets: Tensor, worth: Tensor) -> Tensor:
         """The sum of worth[v, b] over the validation points v that each training point is a neighbour of."""
         torch = the_torch()
         other, matching = worth.T.unsqueeze(2)
@@ -128,8 +115,8 @@ class _Plain:
 
 
 def add_waka(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], weights: Floats, chances: Floats, k: int,
-    most_match: int, most_wrong: int, total: Total,
+    order: Tensor, codes: Codes, targets: Codes, weights: Floats, chances: Floats, k: int, most_match: int,
+    most_wrong: int, total: Total,
 ) -> None:  # fmt: skip
     """Mathematics §4: half Σ of chance_j over displaced ranks j > i with another bit, over k, of some losses."""
     torch = the_torch()
@@ -159,9 +146,7 @@ def _terms(
     return to_match, to_wrong
 
 
-def write_self_waka(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], chances: Floats, k: int, values: "torch.Tensor"
-) -> None:
+def write_self_waka(order: Tensor, codes: Codes, targets: Codes, chances: Floats, k: int, values: Tensor) -> None:
     """Self-attribution (Mathematics §4): (1/2k) Σ of chances over ranks with another label, the record at rank 1."""
     n = min(order.shape[1], len(chances) - 1)
     terms = constant(chances, order, _along)[1 : n + 1]
@@ -169,9 +154,7 @@ def write_self_waka(
     values[:] = _number(moved) * (0.5 / k)
 
 
-def write_self_shapley(
-    order: "torch.Tensor", codes: NDArray[Any], targets: NDArray[Any], k: int, drop: Floats, out: "torch.Tensor"
-) -> None:
+def write_self_shapley(order: Tensor, codes: Codes, targets: Codes, k: int, drop: Floats, out: Tensor) -> None:
     """Value of a record for itself, at rank 1: φ_1 = 1/k − Σ_{j>k} b_j/(j(j−1)); ``order`` starts at rank 2."""
     first = max(k - 1, 0)
     terms = constant(drop, order, _along)[first : order.shape[1]]

@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay._errors import InputError
-from datassay.results import Fact, Values, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Values, as_facts, axes_on
 from datassay.value.figures import draw_convergence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 STOPS = {
     "exact": "every coalition was visited",
@@ -132,7 +127,7 @@ class Estimate(Values):
             more["share_sure"] = ((self.lower > 0) | (self.upper < 0)).mean()
         return found | as_facts(more)
 
-    def plot_convergence(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_convergence(self, ax: Axes | None = None) -> Axes:
         """Draw how the intervals narrowed and the ranking settled as coalitions were added; returns the axes."""
         if self.history is None:
             raise InputError(f"there is no convergence to draw: {STOPS[self.stopped]}")

@@ -1,20 +1,17 @@
 """Figures of values: what was tuned, what a design draws, how an estimate settled."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay.results import BLUE, GREEN, PURPLE, legend_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from datassay.results import BLUE, GREEN, PURPLE, Axes, legend_name
 
 
 def draw_tuning(
-    ax: "Axes", parameter: str, candidates: NDArray[Any], scores: NDArray[np.float64], best: float, label: str | None
-) -> "Axes":
+    ax: Axes, parameter: str, candidates: NDArray[Any], scores: NDArray[np.float64], best: float, label: str | None
+) -> Axes:
     """Accuracy of every candidate, a line at the best."""
     colour = BLUE if label is None else None
     (line,) = ax.plot(candidates.astype(float), scores, marker=".", color=colour)
@@ -28,9 +25,7 @@ def draw_tuning(
     return ax
 
 
-def draw_design(
-    ax: "Axes", drawn: NDArray[Any], expected: NDArray[np.float64], title: str, label: str | None
-) -> "Axes":
+def draw_design(ax: Axes, drawn: NDArray[Any], expected: NDArray[np.float64], title: str, label: str | None) -> Axes:
     """How many coalitions there are of each size, beside the number expected for each player."""
     sizes = np.arange(len(expected))
     name = "" if label is None else f"{legend_name(label)}: "
@@ -45,7 +40,7 @@ def draw_design(
     return ax
 
 
-def draw_convergence(ax: "Axes", history: Mapping[str, Sequence[float]], title: str) -> "Axes":
+def draw_convergence(ax: Axes, history: Mapping[str, Sequence[float]], title: str) -> Axes:
     """How the intervals narrowed and the ranking settled as coalitions were added."""
     at = history["coalitions"]
     ax.plot(at, history["widest"], ".-", color=PURPLE, label="widest interval (±)")

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar, Unpack
+from operator import attrgetter
+from typing import Any, Final, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,36 +14,37 @@ from datassay._errors import InputError, UsageError
 from datassay._run import Run, Schedule
 from datassay._tensors import without_tensors
 from datassay._work import workers
-from datassay.data import FittedOn, Inputs, as_labels
+from datassay.data import Inputs, as_labels
 from datassay.neighbors import (
     IN_MEMORY,
     AnySpace,
     DeviceSpace,
-    NeighbourGraph,
+    EveryDistance,
+    Given,
     Neighbours,
     RecordSpace,
     View,
+    WithinThreshold,
     neighbours_of,
 )
-from datassay.results import Parameter, Values
+from datassay.results import Floats, Parameter, Values
 
-T = TypeVar("T")
 Weights = TypeAliasType("Weights", ArrayLike | Literal["balanced"] | None)
 ELSEWHERE: Final = "records in files are read and valued by threads here: joblib's backend is for records in memory"
+SEEN: Final = {WithinThreshold: "inside", EveryDistance: "filled"}  # of a block; of rankings the order
 
 
-def formulas(block: Any) -> Any:
-    """The formulas for this block: compiled for arrays in memory, or in torch for tensors on a device."""
+def _formula(name: str, block: Any) -> Callable[..., None]:
+    """A formula for this block: compiled for arrays in memory, or in torch for tensors on a device."""
     if block.on_device:
-        from datassay.value import device_kernels
+        from datassay.value import device_kernels as where
+    else:
+        from datassay.value import kernels as where  # type: ignore[no-redef]
+    formula: Callable[..., None] = getattr(where, name)
+    return formula
 
-        return device_kernels
-    from datassay.value import kernels
 
-    return kernels
-
-
-def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> NDArray[np.float64]:
+def balance_weights(y_val: ArrayLike, ratio: float = 1.0) -> Floats:
     """Validation weights under which the majority class counts ``ratio`` times as much as the minority class.
 
     Weight 1 for the smallest class (or classes), N_minority · ratio / N_class for every other one, as if the others
@@ -74,7 +76,7 @@ class Game:
     """Training points as players; every validation point plays its own game, and values are weighted means."""
 
     near: Neighbours
-    weights: NDArray[np.float64]
+    weights: Floats
     n_classes: int
     run: Schedule
     told: dict[str, Parameter]
@@ -90,13 +92,29 @@ class Game:
         """The points, ready for distances."""
         return self.near.space
 
-    def accumulate(self, view: View[T], add: Callable[[T, NDArray[np.float64]], None]) -> NDArray[np.float64]:
-        """Sum over validation points: ``add(block, total)`` adds to one number per training point."""
+    def total(self, view: View[Any], formula: str, *rest: object) -> Floats:
+        """Weighted sum over validation points of what a formula of ``kernels`` says of each training point."""
+        codes, codes_val, weights = self.inputs.codes, self.inputs.codes_val, self.weights
+        seen = attrgetter(SEEN.get(type(view), "order"))
+
+        def add(block: Any, total: Floats) -> None:
+            own = block.rows
+            _formula(formula, block)(seen(block), codes, codes_val[own], weights[own], *rest, total)
+
         return self.near.accumulate(view, add, self.run)
 
-    def collect(self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
-        """What ``compute(block)`` says of each validation point."""
-        return self.near.collect(view, compute, self.run)
+    def each(self, view: View[Any], formula: str, *rest: object, like: NDArray[Any] | None = None) -> NDArray[Any]:
+        """What a formula of ``kernels`` says of each validation point: a number, or a row ``like`` this one."""
+        codes, codes_val = self.inputs.codes, self.inputs.codes_val
+        seen = attrgetter(SEEN.get(type(view), "order"))
+
+        def compute(block: Any) -> tuple[NDArray[Any]]:
+            found = block.empty() if like is None else np.empty((len(seen(block)), *like.shape), like.dtype)
+            _formula(formula, block)(seen(block), codes, codes_val[block.rows], *rest, found)
+            return (found,)
+
+        (found,) = self.near.collect(view, compute, self.run)
+        return found
 
     def keeping(self, method: str, parameters: dict[str, Parameter]) -> "Game":
         """The same game, whose passes are kept in the folder of its checkpoint, if it was given one."""
@@ -115,11 +133,6 @@ class Game:
         return replace(self, run=replace(self.run, checkpoint=checkpoint))
 
     @property
-    def excludes_self(self) -> bool:
-        """Whether the records value each other, each leaving its own game."""
-        return not isinstance(self.space, NeighbourGraph) and self.space.excludes_self
-
-    @property
     def streamed(self) -> bool:
         """Whether the records are read in blocks."""
         return isinstance(self.space, RecordSpace)
@@ -136,27 +149,27 @@ class Game:
     @property
     def n_players(self) -> int:
         """Players in each validation point's game."""
-        return self.space.n_train - self.excludes_self
+        return self.space.n_train - self.space.excludes_self
 
     @property
-    def class_sizes(self) -> NDArray[np.float64]:
+    def class_sizes(self) -> Floats:
         """Players of each class in the game of a validation point *of that class*."""
         sizes = np.bincount(self.inputs.codes, minlength=len(self.inputs.classes))
-        players: NDArray[np.float64] = sizes.astype(np.float64) - float(self.excludes_self)
+        players: Floats = sizes.astype(np.float64) - float(self.space.excludes_self)
         return players
 
-    def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> NDArray[np.float64]:
+    def by_class(self, match: ArrayLike, always: ArrayLike = 0.0) -> Floats:
         """Σ over validation points of weight · (match[class] where labels agree + always[class]), per record."""
         n = len(self.inputs.classes)
         match, always = np.broadcast_to(match, n), np.broadcast_to(always, n)
         weight = np.bincount(self.inputs.codes_val, self.weights, minlength=n)
         total = (weight * match)[self.inputs.codes]
         total += (weight * always).sum()
-        if self.excludes_self:  # a record has no part in its own game
+        if self.space.excludes_self:  # a record has no part in its own game
             total -= self.weights * (match + always)[self.inputs.codes]
         return np.asarray(total)
 
-    def mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, total: Floats) -> Floats:
         """From a weighted sum over validation points to the weighted mean; of very many records, in its place."""
         if self.streamed:
             total /= self.weights.sum()
@@ -165,7 +178,7 @@ class Game:
 
     def result(
         self,
-        values: NDArray[np.float64],
+        values: Floats,
         method: str,
         parameters: dict[str, Parameter],
         notes: tuple[str, ...] = (),
@@ -190,7 +203,7 @@ class Game:
         )
 
 
-def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[str, ...]:
+def _drowned(values: Floats, error: float, method: str) -> tuple[str, ...]:
     """The note of values of which none is larger than what it may be off by; none otherwise."""
     largest = max(float(values.max()), -float(values.min()))
     if largest > error:
@@ -203,28 +216,14 @@ def _drowned(values: NDArray[np.float64], error: float, method: str) -> tuple[st
 
 
 def make_game(
-    X: object,
-    y: object,
-    X_val: object,
-    y_val: object,
-    *,
-    metric: str,
-    weights: Weights = None,
-    n_classes: int | None = None,
-    ids: object = None,
-    fitted_on: FittedOn = "training",
-    among: bool = False,
-    in_memory: bool = False,
-    **run: Unpack[Run],
+    given: Given, weights: Weights = None, n_classes: int | None = None, *, in_memory: bool = False, **run: Unpack[Run]
 ) -> Game:
-    """Check everything that does not depend on the method, and find the neighbours, unless X is those already.
+    """Check everything that does not depend on the method, and find the neighbours, unless they were given.
 
     ``in_memory``: the method wants its data in memory, wherever they come from.
     """
-    schedule, device = Schedule.of(run), IN_MEMORY if in_memory else run.get("device")
-    near = neighbours_of(
-        X, y, X_val, y_val, metric=metric, ids=ids, device=device, fitted_on=fitted_on, run=schedule, among=among
-    )
+    schedule = Schedule.of(run)
+    near = neighbours_of(given, schedule, IN_MEMORY if in_memory else run.get("device"))
     inputs, space = near.inputs, near.space
     if isinstance(space, RecordSpace) and workers(schedule.n_jobs).kind != "threads":
         # Chosen for all that is done meanwhile: it is no error that this is not.
@@ -245,7 +244,7 @@ def make_game(
     return Game(near, _check_weights(weights, inputs.labels_val), n_classes, schedule, told, run.get("checkpoint"))
 
 
-def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> NDArray[np.float64]:
+def _check_weights(weights: Weights, labels_val: NDArray[np.generic]) -> Floats:
     n = len(labels_val)
     if weights is None:
         return np.ones(n)

@@ -169,7 +169,7 @@ def write_votes(order, codes, targets, n_classes, correct):
 
 
 @kernel
-def write_threshold_votes(distances, thresholds, codes, targets, n_classes, score):
+def write_threshold_votes(distances, codes, targets, thresholds, n_classes, score):
     """score[v, q]: 1 if the majority within thresholds[q] has the target label; 1/C where nobody is within."""
     n_thresholds = thresholds.size
     votes = np.zeros((n_thresholds + 1, n_classes), np.int64)

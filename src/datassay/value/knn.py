@@ -13,19 +13,19 @@ serves both with the same bound.
 """
 
 import math
+from bisect import bisect_left
 from typing import Unpack, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._choices import KnnUtility, Metric
 from datassay._errors import UsageError
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, FullRanking, NearestRanking, NeighbourGraph, Neighbours, Ranked
-from datassay.results import Parameter, Values
-from datassay.value.game import Game, Weights, formulas, make_game
+from datassay.neighbors import EUCLIDEAN, FullRanking, Given, NearestRanking, NeighbourGraph, Neighbours
+from datassay.results import Floats, Parameter, Values
+from datassay.value.game import Game, Weights, make_game
 
 NEEDS_ALL = (
     "exact k-NN Shapley values need the full ranking of all records, which cannot be put together from blocks; "
@@ -34,28 +34,20 @@ NEEDS_ALL = (
 )
 
 
-def harmonic(n: int) -> NDArray[np.float64]:
+def harmonic(n: int) -> Floats:
     """H_0 … H_n."""
     return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
 
 
-def _soft_shift(game: Game, k: int) -> tuple[float, NDArray[np.float64]]:
-    """Soft − fraction for one validation point: (extra where labels match, always), the latter by its class."""
-    n = game.n_players
-    per_match = (harmonic(k)[k] - 1.0) / (n - 1) if n > 1 else 0.0
-    return per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n)
-
-
-def ranks_for(tolerance: float, k: int) -> int:
-    """Neighbours that give ``fraction`` values to within ``tolerance``: max(k, ⌈1/tolerance⌉) (Mathematics §1)."""
-    return max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
-
-
 def _truncation(n: int, k: int, tolerance: float | None) -> tuple[int, float | None]:
-    """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance."""
+    """How many of n ranks to look at, and what values may then be off by; all and None without a tolerance.
+
+    max(k, ⌈1/tolerance⌉) neighbours give ``fraction`` values to within the tolerance (Mathematics §1).
+    """
     if tolerance is None:
         return n, None
-    limit = ranks_for(_checks.number("tolerance", tolerance, above=0), k)
+    tolerance = _checks.number("tolerance", tolerance, above=0)
+    limit = max(k, math.ceil(min(1.0 / tolerance, 2.0**62)))
     return (n, None) if limit >= n else (limit, 1.0 / limit)
 
 
@@ -138,7 +130,7 @@ def knn_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if game.streamed and tolerance is None:
         raise UsageError(NEEDS_ALL)
     n = game.n_players
@@ -147,24 +139,19 @@ def knn_shapley(
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
     total = shapley_total(game.keeping("knn_shapley", told), used, limit)
     if utility == "soft":
-        total += game.by_class(*_soft_shift(game, used))
+        per_match = (harmonic(used)[used] - 1.0) / (n - 1) if n > 1 else 0.0
+        total += game.by_class(per_match, -per_match * game.class_sizes / n - 1.0 / (game.n_classes * n))
     return game.result(game.mean(total), "knn_shapley", told, approximate(limit, error), error)
 
 
-def shapley_total(game: Game, k: int, limit: int | None = None) -> NDArray[np.float64]:
+def shapley_total(game: Game, k: int, limit: int | None = None) -> Floats:
     """Weighted sums over validation points of ``fraction`` Shapley values, from the ``limit`` nearest (or all)."""
     n = game.n_players
     limit = n if limit is None else limit
     step = 1.0 / np.maximum(k, np.arange(1, limit + 1))
     if limit < n:
         step[-1] = 0.0  # ranks from the limit on are taken to be worth nothing
-
-    codes, codes_val, weights = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        formulas(block).add_shapley(block.order, codes, codes_val[block.rows], weights[block.rows], step, total)
-
-    return game.accumulate(FullRanking() if limit == n else NearestRanking(limit), add)
+    return game.total(FullRanking() if limit == n else NearestRanking(limit), "add_shapley", step)
 
 
 @documented(knn_shapley)
@@ -192,25 +179,21 @@ def knn_loo(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     n = game.n_players
+    told: dict[str, Parameter] = {"k": k, "utility": utility}
     if n > k:
-        codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-        def add(block: Ranked, total: NDArray[np.float64]) -> None:
-            formulas(block).add_leave_one_out(block.order, codes, codes_val[block.rows], counts[block.rows], total)
-
-        total = game.keeping("knn_loo", {"k": k, "utility": utility}).accumulate(NearestRanking(k + 1), add)
+        total = game.keeping("knn_loo", told).total(NearestRanking(k + 1), "add_leave_one_out")
     elif utility == "fraction":
         total = game.by_class(1.0 / k)
     elif n == 1:
         total = game.by_class(1.0, -1.0 / game.n_classes)
     else:  # everybody votes: S/N with the record, (S − b)/(N − 1) without
         total = game.by_class(1.0 / (n - 1), -game.class_sizes / (n * (n - 1)))
-    return game.result(game.mean(total), "knn_loo", {"k": k, "utility": utility})
+    return game.result(game.mean(total), "knn_loo", told)
 
 
-def banzhaf_chances(k: int, n: int) -> NDArray[np.float64]:
+def banzhaf_chances(k: int, n: int) -> Floats:
     """Chance that rank j is the k-th one chosen, C(j−2, k−1)/2^{j−1}, for j = 1 … n; cut where doubles become 0.
 
     Each player but the first is chosen by a fair coin; consecutive chances have the ratio (j−1)/(2(j−k)). They are
@@ -263,7 +246,7 @@ def knn_banzhaf(
     [0.5, 0.5, 0.0]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, **run)
     n = game.n_players
     chances = banzhaf_chances(k, n)
     error: float | None = None
@@ -271,27 +254,15 @@ def knn_banzhaf(
         limit = banzhaf_ranks(k, len(chances), _checks.number("tolerance", tolerance, above=0))
         if limit < len(chances):
             chances, error = chances[:limit], chance_of_fewer(limit - 1, k) / k
-    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        formulas(block).add_banzhaf(block.order, codes, codes_val[block.rows], counts[block.rows], chances, k, total)
-
     told: dict[str, Parameter] = {"k": k, "utility": "fraction", "tolerance": tolerance}
-    total = game.keeping("knn_banzhaf", told).accumulate(NearestRanking(len(chances)), add)
+    total = game.keeping("knn_banzhaf", told).total(NearestRanking(len(chances)), "add_banzhaf", chances, k)
     total += game.by_class(chance_of_fewer(n - 1, k) / k)
     return game.result(game.mean(total), "knn_banzhaf", told, approximate(len(chances), error), error)
 
 
 def banzhaf_ranks(k: int, n: int, tolerance: float) -> int:
     """The smallest J ≤ n with P(Bin(J−1, ½) < k)/k ≤ tolerance (Mathematics §2), by bisection."""
-    low, high = 1, n
-    while low < high:
-        middle = (low + high) // 2
-        if chance_of_fewer(middle - 1, k) / k <= tolerance:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return 1 + bisect_left(range(1, n), True, key=lambda J: chance_of_fewer(J - 1, k) / k <= tolerance)
 
 
 @documented(knn_shapley)
@@ -319,23 +290,16 @@ def self_shapley(
     """
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("utility", utility, get_args(KnnUtility))
-    game = make_game(X, y, None, None, metric=metric, n_classes=n_classes, ids=ids, among=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), n_classes=n_classes, **run)
     n = game.space.n_train
     used = min(k, n) if utility == "soft" else k
     limit, error = _truncation(n, used, tolerance)
     ranks = np.arange(2.0, max(limit, 2) + 1)
     drop = 1.0 / (ranks * (ranks - 1.0))
-    codes = game.inputs.codes
-
-    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        found = block.empty()
-        formulas(block).write_self_shapley(block.order, codes, codes[block.rows], used, drop, found)
-        return (found,)
-
     view = FullRanking() if limit == n else NearestRanking(max(1, limit - 1))
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "utility": utility, "tolerance": tolerance}
-    (values,) = game.keeping("self_shapley", told).collect(view, compute)
+    values = game.keeping("self_shapley", told).each(view, "write_self_shapley", used, drop)
     if utility == "soft":
         sizes = np.bincount(game.inputs.codes)[game.inputs.codes]
         per_match = (harmonic(used)[used] - 1.0) / (n - 1)

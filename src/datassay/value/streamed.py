@@ -6,16 +6,12 @@ files are read once.
 """
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._checkpoint import Kept
-from datassay._run import Schedule
 from datassay._work import Bar, chunks, in_order, thread_count
-from datassay.neighbors import RecordSpace, group_size, mark_bytes, saving, visit_within
+from datassay.neighbors import RecordSpace, group_size, kept_pass, mark_bytes, visit_within
 from datassay.value.game import Game
 
 AT_ONCE = 2**16
@@ -45,9 +41,9 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             matching[:] += alike
 
     with Bar(run.progress, n if remembers else 2 * n, "records") as report:
-        with _next_pass(run, "sum") as file, saving(file, lambda first, stop: (near, matching)) as done:
+        with kept_pass(run, "sum", lambda first, stop: (near, matching)) as done:
             first = 0
-            for blocks, (these, alike) in [] if file is None else file.load():
+            for blocks, (these, alike) in done.before():
                 near[:], matching[:], first = these, alike, blocks.stop
                 report(first)
             visit_within(space, tau, count, run.n_jobs, for_blocks, report, first, done)
@@ -61,13 +57,12 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             kernels.add_marked(marks, codes[start:stop], targets, worth, group, total[start:stop])
 
         if kept is None:
-            with _next_pass(run, "rows") as file:
+            with kept_pass(run, "rows", lambda first, stop: (total[first:stop],)) as done:
                 first = 0
-                for blocks, (part,) in [] if file is None else file.load():
+                for blocks, (part,) in done.before():
                     total[blocks.start : blocks.stop], first = part, blocks.stop
                     report(len(blocks))
-                with saving(file, lambda first, stop: (total[first:stop],)) as done:
-                    visit_within(space, tau, add, run.n_jobs, for_blocks, report, first, done)
+                visit_within(space, tau, add, run.n_jobs, for_blocks, report, first, done)
         else:
             marked = kept
 
@@ -77,10 +72,6 @@ def streamed_threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
             for _ in in_order(again, chunks(n, AT_ONCE), thread_count(run.n_jobs), lambda _: None):
                 pass
     return total
-
-
-def _next_pass(run: Schedule, kind: Literal["sum", "rows"]) -> AbstractContextManager[Kept | None]:
-    return nullcontext() if run.checkpoint is None else run.checkpoint.begin(kind)
 
 
 def _harmonic_at(counts: NDArray[np.int64]) -> NDArray[np.float64]:

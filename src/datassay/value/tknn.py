@@ -7,16 +7,13 @@ Reference: Wang et al. 2023 (TKNN-Shapley).
 
 from typing import Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from datassay import _checks
 from datassay._choices import Metric
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import COSINE, NeighbourGraph, Neighbours, Within, WithinThreshold
+from datassay.neighbors import COSINE, Given, NeighbourGraph, Neighbours, WithinThreshold
 from datassay.results import Values
-from datassay.value.game import Game, Weights, formulas, make_game
+from datassay.value.game import Weights, make_game
 from datassay.value.knn import harmonic, knn_shapley
 from datassay.value.streamed import streamed_threshold_total
 
@@ -58,11 +55,13 @@ def tknn_shapley(
     [0.25, 0.25, 0.0]
     """
     tau = _checks.number("tau", tau)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, n_classes=n_classes, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if game.streamed:
         total = streamed_threshold_total(game, tau)
     else:
-        total = _threshold_total(game, tau)
+        sums = harmonic(game.n_players)
+        kept = game.keeping("tknn_shapley", {"tau": tau})
+        total = kept.total(WithinThreshold(tau), "add_threshold_shapley", sums, game.n_classes)
     nothing = max(NOTHING, ROUNDED * game.space.n_validation)
     alone = (
         ()
@@ -70,16 +69,3 @@ def tknn_shapley(
         else (f"every value is 0: no training record lies within tau={tau:g} of a validation point, or all cancel out",)
     )
     return game.result(game.mean(total), "tknn_shapley", {"tau": tau}, alone)
-
-
-def _threshold_total(game: Game, tau: float) -> NDArray[np.float64]:
-    """Weighted sums over validation points."""
-    sums, classes = harmonic(game.n_players), game.n_classes
-    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Within, total: NDArray[np.float64]) -> None:
-        formulas(block).add_threshold_shapley(
-            block.inside, codes, codes_val[block.rows], counts[block.rows], sums, classes, total
-        )
-
-    return game.keeping("tknn_shapley", {"tau": tau}).accumulate(WithinThreshold(tau), add)

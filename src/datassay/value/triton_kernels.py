@@ -43,26 +43,12 @@ def add_shapley(
 ) -> None:  # fmt: skip
     """Add b_r · step_r − Σ_{s>r} b_s · drop_s, times the row's scale, to the total of the point at rank r."""
     rows, n = order.shape
-    grid = (triton.cdiv(n, PIECE), rows)
+    grid, seen, shape = (triton.cdiv(n, PIECE), rows), (order, codes, targets), (n, order.stride(0))
     with torch.cuda.device(order.device):
         sums = torch.empty(grid[::-1], dtype=torch.int64, device=order.device)
-        _sum_pieces[grid](order, codes, targets, drops, sums, n, order.stride(0), PIECE=PIECE, num_warps=4)
+        _sum_pieces[grid](*seen, drops, sums, *shape, PIECE=PIECE, num_warps=4)
         behind = sums.flip(1).cumsum(1).flip(1).contiguous()  # of this piece and all farther ones
-        _add[grid](
-            order,
-            codes,
-            targets,
-            scales,
-            steps,
-            drops,
-            behind,
-            total,
-            n,
-            order.stride(0),
-            PIECE=PIECE,
-            num_warps=4,
-            enable_fp_fusion=False,
-        )
+        _add[grid](*seen, scales, steps, drops, behind, total, *shape, PIECE=PIECE, num_warps=4, enable_fp_fusion=False)
 
 
 @triton.jit

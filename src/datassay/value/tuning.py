@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,11 @@ from datassay._errors import UsageError
 from datassay._run import Blocks, documented
 from datassay._version import __version__
 from datassay.data import Labels, Points
-from datassay.neighbors import (
-    COSINE,
-    EUCLIDEAN,
-    Distances,
-    EveryDistance,
-    NearestRanking,
-    NeighbourGraph,
-    Neighbours,
-    Ranked,
-)
-from datassay.results import Columns, Fact, Parameter, Result, as_facts, axes_on
+from datassay.neighbors import COSINE, EUCLIDEAN, EveryDistance, Given, NearestRanking, NeighbourGraph, Neighbours
+from datassay.results import Axes, Columns, Fact, Floats, Parameter, Result, as_facts, axes_on
 from datassay.value.figures import draw_tuning
 from datassay.value.game import Game, Weights, make_game
 from datassay.value.knn import knn_shapley
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +41,7 @@ class Tuning(Result):
 
     parameter: str
     candidates: NDArray[np.generic]
-    scores: NDArray[np.float64]
+    scores: Floats
     best: int | float
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -76,7 +64,7 @@ class Tuning(Result):
     def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
         return super()._fields(header, columns | {"candidate": columns[header["parameter"]]})
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw accuracy against the parameter, the best marked; returns the axes.
 
         ``label`` names these candidates in a legend, so that several results can share the axes.
@@ -112,22 +100,13 @@ def tune_k(
     >>> da.tune_k(X, y, [[0.9], [8.0]], ["a", "b"], candidates=[1, 3]).scores.tolist()
     [0.5, 1.0]
     """
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric), weights, in_memory=True, **run)
     chosen = range(1, min(50, game.n_players) + 1) if candidates is None else candidates
     if len(chosen) == 0:
         raise UsageError("candidates is empty; give at least one k")
     ks = np.unique([_checks.integer("candidates", k, at_least=1) for k in chosen])
     depth = min(int(ks.max()), game.n_players)
-    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
-
-    def compute(block: Ranked) -> tuple[NDArray[np.bool_]]:
-        from datassay.value import kernels
-
-        found = np.empty((len(block.order), depth), np.bool_)
-        kernels.write_votes(block.order, codes, codes_val[block.rows], classes, found)
-        return (found,)
-
-    (correct,) = game.collect(NearestRanking(depth), compute)
+    correct = game.each(NearestRanking(depth), "write_votes", len(game.inputs.classes), like=np.empty(depth, np.bool_))
     # More neighbours than there are means all of them.
     scores = np.average(correct[:, np.minimum(ks, depth) - 1], axis=0, weights=game.weights)
     return Tuning("k", ks, scores, int(ks[scores.argmax()]), game.told, game.inputs.notes)
@@ -161,7 +140,7 @@ def tune_tau(
     >>> da.tune_tau(X, y, [[1.0, 0.1]], ["a"], candidates=[-0.9, 0.5]).best
     0.5
     """
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, in_memory=True, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric), weights, in_memory=True, **run)
     space = game.space
     if isinstance(space, NeighbourGraph):
         raise UsageError("tune_tau needs features or a full distance matrix, not a neighbour graph")
@@ -172,22 +151,14 @@ def tune_tau(
     if len(taus) == 0:
         raise UsageError("candidates is empty; give at least one tau")
     thresholds = np.array([space.threshold(float(tau)) for tau in taus])
-    codes, codes_val, classes = game.inputs.codes, game.inputs.codes_val, len(game.inputs.classes)
-
-    def compute(block: Distances) -> tuple[NDArray[np.float64]]:
-        from datassay.value import kernels
-
-        found = np.empty((len(block.filled), len(thresholds)))
-        kernels.write_threshold_votes(block.filled, thresholds, codes, codes_val[block.rows], classes, found)
-        return (found,)
-
-    (score,) = game.collect(EveryDistance(), compute)
+    classes = len(game.inputs.classes)
+    score = game.each(EveryDistance(), "write_threshold_votes", thresholds, classes, like=thresholds)
     scores = np.average(score, axis=0, weights=game.weights)
     best = len(scores) - 1 - int(scores[::-1].argmax())
     return Tuning("tau", taus, scores, float(taus[best]), game.told, game.inputs.notes)
 
 
-def _quantiles(game: Game) -> NDArray[np.float64]:
+def _quantiles(game: Game) -> Floats:
     """Distances that hold 0.1% to 50% of the training points, as seen from a few validation points."""
     space = game.space
     assert not isinstance(space, NeighbourGraph)

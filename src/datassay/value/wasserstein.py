@@ -21,13 +21,13 @@ from datassay._choices import Metric, Variant
 from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Run, documented
 from datassay.data import Ids, Labels, Points
-from datassay.neighbors import EUCLIDEAN, NearestRanking, NeighbourGraph, Neighbours, Ranked
-from datassay.results import Parameter, Values
-from datassay.value.game import Game, Weights, formulas, make_game
+from datassay.neighbors import EUCLIDEAN, Given, NearestRanking, NeighbourGraph, Neighbours
+from datassay.results import Floats, Parameter, Values
+from datassay.value.game import Weights, make_game
 from datassay.value.knn import approximate, banzhaf_chances, banzhaf_ranks, chance_of_fewer, knn_shapley
 
 
-def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[NDArray[np.float64], float | None]:
+def rank_chances(k: int, n: int, tolerance: float | None) -> tuple[Floats, float | None]:
     """Chance that rank j is displaced, for as many ranks as the tolerance asks for, and what values may be off by.
 
     With J ranks the error is at most P(Bin(J−1, ½) < k)/(2k), half that of the Banzhaf value; without a tolerance J is
@@ -90,7 +90,7 @@ def waka(
     k = _checks.integer("k", k, at_least=1)
     _checks.choice("variant", variant, get_args(Variant))
     tau = _checks.number("tau", tau, at_least=0, at_most=1)
-    game = make_game(X, y, X_val, y_val, metric=metric, weights=weights, ids=ids, **run)
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, **run)
     chances, error = rank_chances(k, game.n_players, tolerance)
     # The most wrong labels among the k−1 others for which a move counts, for matches and for wrong labels.
     most = [k - 1, k - 1]
@@ -98,16 +98,10 @@ def waka(
         most[0] = math.ceil(k * tau - 1 - 1e-9) - 1
     elif variant == "addition":  # the loss before the move, v/k, is at most τ
         most[1] = math.floor(k * tau + 1e-9)
-    codes, codes_val, counts = game.inputs.codes, game.inputs.codes_val, game.weights
-
-    def add(block: Ranked, total: NDArray[np.float64]) -> None:
-        targets, given = codes_val[block.rows], counts[block.rows]
-        formulas(block).add_waka(block.order, codes, targets, given, chances, k, *most, total)
-
     told: dict[str, Parameter] = {
         "k": k, "variant": variant, "tau": None if variant == "signed" else tau, "tolerance": tolerance,
     }  # fmt: skip
-    total = game.keeping("waka", told).accumulate(NearestRanking(len(chances)), add)
+    total = game.keeping("waka", told).total(NearestRanking(len(chances)), "add_waka", chances, k, *most)
     notes = (*_nobody(k, game.n_players), *approximate(len(chances), error))
     return game.result(game.mean(total), "waka", told, notes, error)
 
@@ -135,18 +129,12 @@ def self_waka(
     [0.125, 0.125, 0.375]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), **run)
     chances, error = rank_chances(k, game.space.n_train, tolerance)
-    codes = game.inputs.codes
-
-    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        found = block.empty()
-        formulas(block).write_self_waka(block.order, codes, codes[block.rows], chances, k, found)
-        return (found,)
-
     game.told["validation"] = "itself"
     told: dict[str, Parameter] = {"k": k, "tolerance": tolerance}
-    (values,) = game.keeping("self_waka", told).collect(NearestRanking(max(1, len(chances) - 1)), compute)
+    view = NearestRanking(max(1, len(chances) - 1))
+    values = game.keeping("self_waka", told).each(view, "write_self_waka", chances, k)
     notes = (*_nobody(k, game.space.n_train), *approximate(len(chances), error))
     return game.result(values, "self_waka", told, notes, error)
 
@@ -185,50 +173,30 @@ def waka_influence(
     [0.1875, -0.125, -0.0625]
     """
     k = _checks.integer("k", k, at_least=1)
-    game = make_game(X, y, None, None, metric=metric, ids=ids, among=True, in_memory=True, **run)
+    game = make_game(Given(X, y, metric=metric, ids=ids, among=True), in_memory=True, **run)
     n = game.space.n_train
     gone = _removed(removed, n)
-    if not isinstance(exact, bool):
-        raise UsageError(f"exact must be True or False, got {exact!r}")
+    _checks.boolean("exact", exact)
     # Looking at fewer ranks leaves out something between 0 and the error, of both values: their difference is off by no
     # more than one error, and a sum of such differences by one for each.
     terms = 1 if exact else max(1, int(gone.sum()))
     each = None if tolerance is None else _checks.number("tolerance", tolerance, above=0) / terms
     chances, error = rank_chances(k, n, each)
     error = None if error is None else terms * error
-    codes = game.inputs.codes
-
-    def compute(block: Ranked) -> tuple[NDArray[np.float64]]:
-        from datassay.value import kernels
-
-        found = np.zeros(len(block.order))
-        kernels.write_waka_influence(block.order, codes, codes[block.rows], gone, chances, k, exact, found)
-        return (found,)
-
     # As many ranks as may be wanted once the removed ones are skipped: all, if need be.
     wanted = len(chances) + int(gone.sum()) if exact else len(chances) + 1
-    (values,) = game.collect(NearestRanking(min(n - 1, max(1, wanted - 1))), compute)
-    return _without(game, values, gone, {"k": k, "exact": exact, "tolerance": tolerance}, len(chances), error)
-
-
-def _without(
-    game: Game,
-    values: NDArray[np.float64],
-    gone: NDArray[np.bool_],
-    told: dict[str, Parameter],
-    limit: int,
-    error: float | None,
-) -> Values:
-    kept = ~gone
+    view = NearestRanking(min(n - 1, max(1, wanted - 1)))
+    values = game.each(view, "write_waka_influence", gone, chances, k, exact)[~gone]
+    told: dict[str, Parameter] = {"k": k, "exact": exact, "tolerance": tolerance, "removed": int(gone.sum())}
     return Values(
-        values=values[kept],
-        ids=game.inputs.ids[kept],
+        values=values,
+        ids=game.inputs.ids[~gone],
         method="waka_influence",
-        parameters={**told, "removed": int(gone.sum()), "metric": game.told["metric"]},
-        labels=game.inputs.labels[kept],
-        notes=(*game.inputs.notes, *approximate(limit, error)),
-        lower=None if error is None else values[kept] - error,
-        upper=None if error is None else values[kept] + error,
+        parameters=told | {"metric": game.told["metric"]},
+        labels=game.inputs.labels[~gone],
+        notes=(*game.inputs.notes, *approximate(len(chances), error)),
+        lower=None if error is None else values - error,
+        upper=None if error is None else values + error,
     )
 
 

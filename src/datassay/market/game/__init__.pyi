@@ -1,10 +1,10 @@
-from .playing import play as play
+from .moves import play as play
 from .result import UNCERTIFIED as UNCERTIFIED
 from .result import Disclosure as Disclosure
-from .stage import MOST_QUERIES as MOST_QUERIES
-from .stage import Bounds as Bounds
-from .stage import GameRules as GameRules
-from .stage import GameSetup as GameSetup
-from .stage import bounds_in_words as bounds_in_words
+from .setup import MOST_QUERIES as MOST_QUERIES
+from .setup import Bounds as Bounds
+from .setup import GameRules as GameRules
+from .setup import GameSetup as GameSetup
+from .setup import inputs_of as inputs_of
 from .table import INTERRUPTED as INTERRUPTED
 from .table import error_in_words as error_in_words

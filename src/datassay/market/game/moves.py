@@ -1,8 +1,9 @@
-"""Moves in the disclosure game: a strategy says what to query and what to use, and the game answers."""
+"""One game, by the bandit or in moves: a strategy says what to query and what to use, and the game answers."""
 
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,31 +11,48 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from datassay._errors import InputError
+from datassay._work import Bar, Progress
+from datassay.market.game.bandit import play_bandit
 from datassay.market.game.result import REACHED
-from datassay.market.game.stage import Floats, Ints
+from datassay.market.game.setup import GameRules, GameSetup
 from datassay.market.game.table import LIMIT, SPENT, STOPPED, GameEnd, GameTable, blame_on, error_in_words
-from datassay.market.owner import positions
+from datassay.market.owner import DataOwner, Floats, Ints, positions
 from datassay.market.strategies import ConsumerView, Move, NoisyShapley, RandomSubset, Strategy
 
 
-def play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], None]) -> GameEnd:
+def play(
+    setup: GameSetup,
+    rules: GameRules,
+    owner: DataOwner,
+    target: float,
+    strategy: Strategy | None,
+    worth: Floats | None,
+    progress: Progress,
+) -> GameEnd:
+    """One game: by the bandit, or by any other strategy."""
+    whole = setup.n * rules.t_max if rules.max_queries is None else min(rules.max_queries, setup.n * rules.t_max)
+    if strategy is not None:  # others hold what was queried, or what they say they use
+        rules = replace(rules, unseen="absent")
+    table = GameTable(setup, rules, owner, target, worth, setup.model(rules), whole)
+    with Bar(progress, whole, "queries") as report:
+        return play_bandit(table, report) if strategy is None else _play_moves(table, strategy, report)
+
+
+def _play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], None]) -> GameEnd:
     """One game by any other strategy, which names at every move what to query and what to use."""
-    stage, rules, owner, model, track = table.stage, table.rules, table.owner, table.model, table.track
+    setup, rules, owner, model = table.setup, table.rules, table.owner, table.model
     name = getattr(strategy, "__name__", type(strategy).__name__)
-    inputs, queries = stage.inputs, owner.queries
+    inputs, queries = setup.inputs, owner.queries
     utility, step, at, moving = model.utility, 0, 0, True  # moves made, and the number of the one being made
-    used = np.zeros(stage.n, np.bool_)
+    used = np.zeros(setup.n, np.bool_)
     every = rules.every or 1
     # A strategy is the consumer's: it gets copies, so that it cannot change whose record is charged.
-    copied = (inputs.labels, inputs.ids, stage.points_val, inputs.labels_val)
-    labels, ids, theirs, y_val = (_read_only(array.copy()) for array in copied)
-    view = partial(
-        ConsumerView, centres=_read_only(model.centres), labels=labels, ids=ids, X_val=theirs, y_val=y_val, k=rules.k,
-        metric=rules.metric,
-    )  # fmt: skip
-    idea = _idea(strategy, stage.n)
-    held = np.zeros(stage.n, np.int64)  # copies that are in the centres
-    track.add(0, queries, held, utility, idea)
+    seen = {"labels": inputs.labels, "ids": inputs.ids, "X_val": setup.points_val, "y_val": inputs.labels_val}
+    copies: dict[str, Any] = {name: _read_only(array.copy()) for name, array in seen.items()}
+    view = partial(ConsumerView, centres=_read_only(model.centres), **copies, k=rules.k, metric=rules.metric)
+    idea = _idea(strategy, setup.n)
+    held = np.zeros(setup.n, np.int64)  # copies that are in the centres
+    table.track(0, held, utility, idea)
     outcome = table.opening()
     notes: tuple[str, ...] = ()
     ours = isinstance(strategy, RandomSubset | NoisyShapley)
@@ -50,7 +68,7 @@ def play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], Non
             blame = None if ours else (name, at)
             raise
 
-    at_once = max(1, stage.run.memory // (8 * stage.points.shape[1]))
+    at_once = max(1, setup.run.memory // (8 * setup.points.shape[1]))
     try:
         while not outcome:
             left = table.whole - int(queries.sum())
@@ -67,13 +85,13 @@ def play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], Non
                 outcome = SPENT if ours else STOPPED
                 break
             moving = moving and move.use is None
-            for part, copies in owner.answer(asked[:left], at_once):
+            for part, noisy in owner.answer(asked[:left], at_once):
                 held[part] += 1
                 if moving:
-                    for i, copy in zip(part.tolist(), copies, strict=True):
+                    for i, copy in zip(part.tolist(), noisy, strict=True):
                         utility = model.receive(i, copy, held[i])
                 else:
-                    model.centres[part] += (copies - model.centres[part]) / held[part, None]
+                    model.centres[part] += (noisy - model.centres[part]) / held[part, None]
                 report(len(part))
             step += 1
             used = held > 0
@@ -84,24 +102,24 @@ def play_moves(table: GameTable, strategy: Strategy, report: Callable[[int], Non
                         use = use(view(step=step, queries=queries.copy(), remaining=owner.remaining, utility=utility))
                     if use is not None:
                         used = _as_used(use, queries, name, at, cut_short=len(asked) > left)
-                utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+                utility = setup.evaluate(model.centres, np.flatnonzero(used), rules)
             with their_turn():
-                idea = _idea(strategy, stage.n)
+                idea = _idea(strategy, setup.n)
             outcome = REACHED if utility >= table.target else ""
             if outcome or step % every == 0:
-                track.add(step, queries, held, utility, idea)
+                table.track(step, held, utility, idea)
     except (Exception, KeyboardInterrupt) as error:
         outcome, notes = table.cut(error, held, blame)
         used = used & (held > 0) if used.any() and not moving else held > 0
         try:
-            utility = stage.evaluate(model.centres, np.flatnonzero(used), rules)
+            utility = setup.evaluate(model.centres, np.flatnonzero(used), rules)
         except (Exception, KeyboardInterrupt) as again:
             utility = math.nan
             notes += (f"the utility of what was received is not known: {error_in_words(again)}",)
-        step += int(track.queries < queries.sum())
-    track.add(step, queries, held, utility, idea)
-    scores = np.full(stage.n, math.nan) if idea is None else idea
-    return GameEnd(model, track, held, used, scores, utility, outcome, notes)
+        step += int(table.rows[-1][1] < queries.sum())
+    table.track(step, held, utility, idea)
+    scores = np.full(setup.n, math.nan) if idea is None else idea
+    return GameEnd(table, held, used, scores, utility, outcome, notes)
 
 
 def _idea(strategy: Strategy, n: int) -> Floats | None:

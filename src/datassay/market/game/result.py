@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,20 @@ from datassay.market.moving import knn_utility
 from datassay.market.pricing import gini
 from datassay.neighbors import as_floats
 from datassay.privacy import Guarantee, NoisyRecords
-from datassay.results import Columns, Fact, Frame, FrameKind, Parameter, PerRecord, as_facts, axes_on, make_frame
+from datassay.results import (
+    Axes,
+    Columns,
+    Fact,
+    Floats,
+    Frame,
+    FrameKind,
+    Parameter,
+    PerRecord,
+    as_facts,
+    axes_on,
+    make_frame,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UNCERTIFIED: Final = "not certified:"
 REACHED: Final = "target reached"
@@ -42,12 +50,10 @@ class Disclosure(PerRecord):
     values, ids, labels
         What was spent on each record, in ε a feature; their ids and labels.
     queries, received, centres, used
-        How often each record was queried (and its owner's budget charged), how many of these noisy copies arrived (all,
-        but for those that were lost when the game was cut short), the mean of those that did (zeros if none), and
-        whether the consumer's model holds it.
+        How often each record was queried (and charged), how many of these copies arrived (all but those lost when the
+        game was cut short), their mean (zeros if none), and whether the consumer's model holds it.
     scores
-        What the consumer thinks of each record in the end: the bandit's Q, or the value of its centre; not a number
-        where the strategy has no such idea.
+        The consumer's scores in the end: the bandit's Q, or values of the centres; not a number without any.
     worth
         True k-NN Shapley values. For the owner only, as are ``spearman`` and ``error`` of the trajectory and
         ``full_utility``: they are computed from the records as they are. :meth:`for_consumer` leaves them out.
@@ -63,11 +69,10 @@ class Disclosure(PerRecord):
     target, utility, full_utility
         What the consumer wanted, what it got, and what it would have got from the records as they are.
     epsilon, t_max, query_cost, mechanism
-        ε a feature (the mean, if they differ), queries a record, what a query really costs (Σ ε over features), and
-        the noise: bounds and ε of every feature.
+        ε a feature (the mean, if they differ), queries a record, the cost of a query (Σ ε over features), and the
+        noise: bounds and ε of every feature.
     guarantee
-        What is promised for the whole game, whatever the consumer does: T_max queries of a record. Not certified for a
-        rehearsal.
+        The promise for T_max queries of every record, whatever the consumer does. Not certified for a rehearsal.
     strategy, parameters, seed, notes, version
         How the game was played. A game with a seed is a rehearsal.
     """
@@ -147,12 +152,10 @@ class Disclosure(PerRecord):
         """Utility of the consumer's model (the centres in use) on other points, a test set say."""
         points, labels = self.as_played(X, y)
         classes, codes = np.unique(np.concatenate([self.labels, labels]), return_inverse=True)
-        here = codes[: len(self)]
-        how = self.parameters
-        return knn_utility(
-            self.centres[self.used], here[self.used], points, codes[len(self) :], len(classes), k=int(str(how["k"])),
-            metric=str(how["metric"]), utility=how["utility"], run=Schedule(n_jobs, here=True),  # type: ignore[arg-type]
-        )  # fmt: skip
+        here, theirs, held = codes[: len(self)], codes[len(self) :], self.centres[self.used]
+        how: Any = {name: self.parameters[name] for name in ("k", "metric", "utility")}
+        run = Schedule(n_jobs, here=True)
+        return knn_utility(held, here[self.used], points, theirs, len(classes), run=run, **how)
 
     def as_played(self, X: Points, y: Labels | None = None) -> tuple[Floats, NDArray[np.generic]]:
         """Features of records in the form in which the game had them, tables encoded as its own were; and labels."""
@@ -224,16 +227,14 @@ class Disclosure(PerRecord):
             f"A query costs ε = {self.query_cost:.6g} over {d:,} features; the record most asked for spent "
             f"{most * self.query_cost:.6g} in {most} quer{'y' if most == 1 else 'ies'}{rest}.",
         ]  # fmt: skip
-        last = {name: track[-1] for name, track in self.trajectory.items()}
-        if not math.isnan(last["error"]):
-            agree = (
-                "" if math.isnan(last["spearman"]) else f"; rank correlation with true values {last['spearman']:.3f}"
-            )
-            lines.append(f"For the owner: centres are {last['error']:.4g} off on average{agree}.")
+        off, agreement = (self.trajectory[name][-1] for name in ("error", "spearman"))
+        if not math.isnan(off):
+            agree = "" if math.isnan(agreement) else f"; rank correlation with true values {agreement:.3f}"
+            lines.append(f"For the owner: centres are {off:.4g} off on average{agree}.")
         lines.append(f"Guarantee: {self.guarantee}.")
         return self._in_words(lines)
 
-    def plot(self, what: str = "utility", ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, what: str = "utility", ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the trajectory against the budget: ``utility``, ``gini``, ``spearman`` or ``error``; or ``spending``.
 
         ``spending`` is the Lorenz curve: the share of all spending that goes to the least-queried share of records.

@@ -2,19 +2,13 @@
 
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING
 
 from datassay._errors import first_line
-from datassay._tensors import the_torch
+from datassay._tensors import Tensor, TorchDevice, the_torch
 from datassay.neighbors.device.memory import is_of_memory
 
-if TYPE_CHECKING:
-    import torch
 
-
-def distances(
-    metric: int, points: "torch.Tensor", queries: "torch.Tensor", limit: float | None = None
-) -> "torch.Tensor":
+def distances(metric: int, points: Tensor, queries: Tensor, limit: float | None = None) -> Tensor:
     """What ranks the points (features, n) as seen from the queries (features, m), with the bits of the CPU's kernel.
 
     With a limit, whether that is at most the limit.
@@ -40,7 +34,7 @@ def distances(
 
 
 @cache
-def compiled(device: "torch.device") -> bool:
+def compiled(device: TorchDevice) -> bool:
     """Whether kernels of our own can be compiled for this device; without them torch's do, more slowly."""
     if device.type != "cuda":
         return False

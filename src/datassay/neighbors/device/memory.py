@@ -1,29 +1,35 @@
 """How much memory a device has, and what to say where it is not enough."""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from datassay import _checks
 from datassay._errors import UnavailableError
-from datassay._tensors import the_torch
-
-if TYPE_CHECKING:
-    import torch
+from datassay._tensors import TorchDevice, the_torch
 
 SHARE: Final = 0.8  # of a card's free memory
 
 
-def allowed_bytes(device: "torch.device", memory: int | None) -> int:
+def allowed_bytes(device: TorchDevice, memory: int | None) -> int:
     """Bytes that may be used: what the caller said, or most of what is free on the card."""
     if memory is not None:
         return _checks.integer("memory", memory, at_least=1)
     if device.type != "cuda":
         return 2**29
     cuda = the_torch().cuda
-    try:
+    with enough_for(device, "anything at all"):  # to be asked, a card needs some memory
         free: int = cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device)
-    except RuntimeError as error:  # to be asked, a card needs some memory
-        raise too_little(device, "anything at all", memory_ran_out(error)) from None
     return int(SHARE * free)
+
+
+@contextmanager
+def enough_for(device: TorchDevice, what: str) -> Iterator[None]:
+    """Where memory is used up, the error says for what it was too little."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise too_little(device, what, memory_ran_out(error)) from None
 
 
 def is_of_memory(error: RuntimeError) -> bool:
@@ -40,7 +46,7 @@ def memory_ran_out(error: RuntimeError) -> str:
     return str(error)
 
 
-def too_little(device: "torch.device", what: str, told: str) -> UnavailableError:
+def too_little(device: TorchDevice, what: str, told: str) -> UnavailableError:
     """The error that says for what the memory was too little."""
     return UnavailableError(
         f"the memory of {device} is too little for {what} ({told.strip().splitlines()[0][:200]}); free some of it, use "

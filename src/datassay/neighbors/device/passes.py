@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from datassay._crew import Workers
 from datassay._errors import UnavailableError, UsageError
 from datassay._run import Schedule
-from datassay._tensors import in_memory, is_tensor, the_torch
+from datassay._tensors import Tensor, TorchDevice, in_memory, is_tensor, the_torch
 from datassay._work import Bar, add_up, chunks, gather
-from datassay.neighbors.device.memory import allowed_bytes, memory_ran_out, too_little
+from datassay.neighbors.device.memory import allowed_bytes, enough_for, memory_ran_out, too_little
 from datassay.neighbors.device.space import DeviceSpace
 from datassay.neighbors.device.sums import Total
 from datassay.neighbors.views import (
@@ -24,30 +24,18 @@ from datassay.neighbors.views import (
     Ranked,
     View,
     WithinThreshold,
+    others,
 )
 
-if TYPE_CHECKING:
-    import torch
-
-MOST_ROWS: Final = 1024  # … so many of them at the most, before their sum joins the others
-
-
-FEWEST_ROWS: Final = 32
-
-
 MOST_PAIRS: Final = 2**36  # of so many validation points, before what was found is handed over
-
-
+MOST_ROWS: Final = 1024  # … so many of them at the most, before their sum joins the others
+FEWEST_ROWS: Final = 32
 BLOCK: Final = 2**28  # pairs looked at together: enough to keep a card busy
-
-
 FIRST: Final = 2**14  # training points that are sorted whole before others are compared with the nearest of them
-
-
 ALONE: Final = 400_000  # points from which on a card sorts rows one by one, two at a time
 
 
-def ranked(found: "torch.Tensor") -> "torch.Tensor":
+def ranked(found: Tensor) -> Tensor:
     """For each row of distances the points, nearest first; ties to the smaller index."""
     torch = the_torch()
     rows, n = found.shape
@@ -70,15 +58,13 @@ def ranked(found: "torch.Tensor") -> "torch.Tensor":
 
 
 @cache
-def _streams(device: "torch.device") -> "tuple[torch.cuda.Stream, torch.cuda.Stream]":
+def _streams(device: TorchDevice) -> tuple[Any, Any]:
     """Two streams of the card's work, always the same: each keeps memory for its sorts."""
     cuda = the_torch().cuda
     return cuda.Stream(device), cuda.Stream(device)
 
 
-def nearest(
-    space: DeviceSpace, start: int, rows: int, wanted: int, most_columns: int
-) -> "tuple[torch.Tensor, torch.Tensor]":
+def nearest(space: DeviceSpace, start: int, rows: int, wanted: int, most_columns: int) -> tuple[Tensor, Tensor]:
     """The ``wanted`` nearest of each row and what ranks them, nearest first; ties to the smaller index.
 
     The first points are sorted; of the others, a piece at a time, only those nearer than the last one wanted are
@@ -154,7 +140,7 @@ class DeviceBlocks:
         self.with_distances = isinstance(view, NearestDistances)
         self.chooses = isinstance(view, NearestRanking)
         n, size = space.n_train, space.dtype.itemsize
-        self.wanted = min(view.limit, space.others) if isinstance(view, NearestRanking) else 0
+        self.wanted = min(view.limit, others(space)) if isinstance(view, NearestRanking) else 0
         allowed = allowed_bytes(space.device, memory)
         # Training points looked at together, where not all must be.
         self.piece = most = min(n, max(FIRST, BLOCK // MOST_ROWS, 4 * self.wanted))
@@ -167,16 +153,16 @@ class DeviceBlocks:
             allowed -= all_features
         # Bytes a row: distances, what it takes to sort or to choose at worst, and what formulas take.
         if isinstance(view, WithinThreshold):
-            a_point, others, self.limit = 2 * size + 26, 0, space.threshold(view.tau)
+            a_point, beside, self.limit = 2 * size + 26, 0, space.threshold(view.tau)
         elif isinstance(view, FullRanking):
-            a_point, others, self.wanted = 3 * size + 56, 0, space.others
+            a_point, beside, self.wanted = 3 * size + 56, 0, others(space)
         else:
-            a_point, others = 5 * size + 66, self.wanted * (3 * size + 72)
-        others += 0 if space.resident else features  # of those that are looked from, which pass by too
-        self.piece = min(self.piece, max(self.wanted, (allowed - others) // a_point))
-        each = (self.piece if self.chooses else n) * a_point + others
+            a_point, beside = 5 * size + 66, self.wanted * (3 * size + 72)
+        beside += 0 if space.resident else features  # of those that are looked from, which pass by too
+        self.piece = min(self.piece, max(self.wanted, (allowed - beside) // a_point))
+        each = (self.piece if self.chooses else n) * a_point + beside
         if memory is not None and allowed < each:
-            enough = 2 * all_features + (most if self.chooses else n) * a_point + others
+            enough = 2 * all_features + (most if self.chooses else n) * a_point + beside
             raise UnavailableError(
                 f"memory={memory} bytes is too little for one validation point against {n} training points; allow "
                 f"{enough} ({-(-enough // 2**20)} MiB)"
@@ -216,7 +202,7 @@ class DeviceBlocks:
             return DeviceRanked(span, ranked(found)[:, : self.wanted], space)
         return DeviceWithin(span, self._all(start, rows, partial(space.within, limit=self.limit), the_torch().bool))
 
-    def _all(self, start: int, rows: int, look: Callable[..., Any], dtype: "torch.dtype") -> "torch.Tensor":
+    def _all(self, start: int, rows: int, look: Callable[..., Any], dtype: Any) -> Tensor:
         """What is seen of all training points, a piece at a time if their features pass by."""
         n = self.space.n_train
         if self.space.resident:
@@ -239,14 +225,10 @@ def accumulate_on_device(
     blocks, groups = DeviceBlocks(space, view, run.device_memory), _groups(space)
 
     def task(group: range) -> NDArray[np.float64]:
-        try:
+        with enough_for(space.device, f"one sum for each of {space.n_train:,} records"):
             total = Total(space.n_train, space.device)
             blocks.over(group, lambda block: add(block, total))
             return total.sums()
-        except RuntimeError as error:
-            raise too_little(
-                space.device, f"one sum for each of {space.n_train:,} records", memory_ran_out(error)
-            ) from None
 
     with Bar(run.progress, space.n_validation) as report:
         return add_up(task, groups, Workers("threads", 1), report, space.n_train, run.checkpoint)

@@ -2,14 +2,14 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UnavailableError, UsageError
-from datassay._tensors import in_memory, is_tensor, the_torch, without_tensors
+from datassay._tensors import Tensor, TorchDevice, in_memory, is_tensor, the_torch, without_tensors
 from datassay._work import chunks
 from datassay.neighbors.space import (
     METRICS,
@@ -27,13 +27,10 @@ from datassay.neighbors.space import (
     unit_length,
 )
 
-if TYPE_CHECKING:
-    import torch
-
 MOST_RECORDS: Final = 2**31 - 2**20  # kernels number them in 32 bits, and look a little past the last
 
 
-def device_of(device: Any, *given: Any) -> "torch.device | None":
+def device_of(device: Any, *given: Any) -> TorchDevice | None:
     """The device that was asked for, or the card on which one of these tensors lies; None for neither."""
     if device is None:
         found = [one.device for one in given if is_tensor(one) and one.device.type != "cpu"]
@@ -75,7 +72,7 @@ class DeviceSpace:
         Distances the caller computed, in memory or on the device; then there are no features.
     """
 
-    device: "torch.device"
+    device: TorchDevice
     dtype: np.dtype[np.float32] | np.dtype[np.float64]
     metric: int
     n_train: int
@@ -83,9 +80,9 @@ class DeviceSpace:
     n_features: int
     excludes_self: bool
     resident: bool = True
-    points: "torch.Tensor | None" = None
-    queries: "torch.Tensor | None" = None
-    matrix: "torch.Tensor | None" = None
+    points: Tensor | None = None
+    queries: Tensor | None = None
+    matrix: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.n_train > MOST_RECORDS:
@@ -94,14 +91,9 @@ class DeviceSpace:
             )
 
     @property
-    def others(self) -> int:
-        """How many training points a validation point can have as neighbours."""
-        return self.n_train - self.excludes_self
-
-    @property
-    def tensor_dtype(self) -> "torch.dtype":
+    def tensor_dtype(self) -> Any:
         """The tensors' type."""
-        return _torch_dtype(self.dtype)
+        return getattr(the_torch(), self.dtype.name)
 
     def fill(self, start: int, out: Floats) -> None:
         """Refuse: distances stay on the device."""
@@ -135,17 +127,15 @@ class DeviceSpace:
         matrix = None if self.matrix is None else in_memory(self.matrix)
         return (*rows, matrix, self.metric, self.n_train, self.excludes_self)
 
-    def between(self, start: int, rows: int, first: int, last: int) -> "torch.Tensor":
+    def between(self, start: int, rows: int, first: int, last: int) -> Tensor:
         """What ranks the training points first … last−1 as seen from the validation points start … start+rows−1."""
         return self._between(start, rows, first, last, None, float("inf"))
 
-    def within(self, start: int, rows: int, first: int, last: int, limit: float) -> "torch.Tensor":
+    def within(self, start: int, rows: int, first: int, last: int, limit: float) -> Tensor:
         """Whether what ranks them is at most this."""
         return self._between(start, rows, first, last, limit, False)
 
-    def _between(
-        self, start: int, rows: int, first: int, last: int, limit: float | None, own: float | bool
-    ) -> "torch.Tensor":
+    def _between(self, start: int, rows: int, first: int, last: int, limit: float | None, own: float | bool) -> Tensor:
         if self.matrix is not None:
             found = self.matrix[start : start + rows, first:last].to(self.device) + 0.0  # −0 becomes 0: the two tie
             found = found if limit is None else found <= limit
@@ -161,12 +151,12 @@ class DeviceSpace:
             found[same - start, same - first] = own
         return found
 
-    def _some(self, features: "torch.Tensor", first: int, last: int) -> "torch.Tensor":
+    def _some(self, features: Tensor, first: int, last: int) -> Tensor:
         """The features of some points as (features, points) on the device, wherever they are kept."""
         return features[:, first:last] if self.resident else turned(features[first:last], self.device)
 
 
-def turned(points: "torch.Tensor", device: "torch.device") -> "torch.Tensor":
+def turned(points: Tensor, device: TorchDevice) -> Tensor:
     """(points, features) as (features, points) on the device, a piece at a time: no second copy of all of them."""
     torch = the_torch()
     n, d = points.shape
@@ -176,7 +166,7 @@ def turned(points: "torch.Tensor", device: "torch.device") -> "torch.Tensor":
     return found
 
 
-def as_tensor(array: NDArray[Any]) -> "torch.Tensor":
+def as_tensor(array: NDArray[Any]) -> Tensor:
     """An array as a tensor over the same memory, read-only ones too: nobody writes to it."""
     if min(array.strides, default=0) < 0:  # of an axis of length 1, in what NumPy takes for contiguous
         array = array.copy()
@@ -189,57 +179,50 @@ def device_space(
     points: object,
     points_val: object | None,
     metric: str,
-    device: "torch.device",
+    device: TorchDevice,
     memory: int | None = None,
     *,
     zero_rows: bool = False,
 ) -> DeviceSpace:
     """The space behind the arguments of a value function, on a device; ``memory`` None: what is free there."""
-    from datassay.neighbors.device.memory import memory_ran_out, too_little
+    from datassay.neighbors import kernels
+    from datassay.neighbors.device.memory import allowed_bytes, enough_for
 
     _checks.choice("metric", metric, METRICS)
     if metric == "precomputed":
         return _given(points, points_val, device)
     if points is None:
         raise UsageError(f"X must be given with metric={metric!r}")
-    try:
-        return _of_features(points, points_val, metric, device, memory, zero_rows)
-    except RuntimeError as error:
-        raise too_little(device, "the features", memory_ran_out(error)) from None
+    with enough_for(device, "the features"):
+        torch = the_torch()
+        seen = _floats("X", points)
+        queries = seen if points_val is None else _floats("X_val", points_val)
+        check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
+        dtype = _dtype(seen) if _dtype(seen) == _dtype(queries) else np.dtype(np.float64)
+        code, wanted, same = code_of(metric), getattr(torch, dtype.name), queries is seen
+        seen = seen.to(wanted)
+        queries = seen if same else queries.to(wanted)
+        if code == kernels.COSINE:
+            seen = _unit("X", seen, zero_rows)
+            queries = seen if same else _unit("X_val", queries, False)
+        else:
+            reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (seen, queries))
+            check_reach(reach, dtype, seen.shape[1], code)
+        n, d = seen.shape
+        kept = n if queries is seen else n + len(queries)
+        resident = 2 * kept * d * dtype.itemsize <= allowed_bytes(device, memory) or seen.device.type != "cpu"
+        space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
+        if not resident:
+            return space
+        there = turned(seen, device)
+        return replace(space, points=there, queries=there if queries is seen else turned(queries, device))
 
 
-def _of_features(
-    points: object, points_val: object | None, metric: str, device: "torch.device", memory: int | None, zero_rows: bool
-) -> DeviceSpace:
-    """The space of features, checked, and on the device if they fit."""
-    from datassay.neighbors.device.memory import allowed_bytes
-
-    seen = _floats("X", points)
-    queries = seen if points_val is None else _floats("X_val", points_val)
-    check_same_features(tuple(seen.shape), None if points_val is None else tuple(queries.shape))
-    dtype = _dtype(seen) if _dtype(seen) == _dtype(queries) else np.dtype(np.float64)
-    code = code_of(metric)
-    seen, queries = _prepared(seen, queries, dtype, code, zero_rows)
-    n, d = seen.shape
-    kept = n if queries is seen else n + len(queries)
-    resident = 2 * kept * d * dtype.itemsize <= allowed_bytes(device, memory) or seen.device.type != "cpu"
-    space = DeviceSpace(device, dtype, code, n, len(queries), d, points_val is None, resident, seen, queries)
-    if not resident:
-        return space
-    there = turned(seen, device)
-    return replace(space, points=there, queries=there if queries is seen else turned(queries, device))
-
-
-def _dtype(tensor: "torch.Tensor") -> np.dtype[np.float32] | np.dtype[np.float64]:
+def _dtype(tensor: Tensor) -> np.dtype[np.float32] | np.dtype[np.float64]:
     return np.dtype(np.float32) if tensor.dtype == the_torch().float32 else np.dtype(np.float64)
 
 
-def _torch_dtype(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> "torch.dtype":
-    torch = the_torch()
-    return torch.float32 if dtype == np.float32 else torch.float64
-
-
-def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
+def _floats(name: str, given: object, what: str = "feature") -> Tensor:
     """Features as a finite tensor of rows, on the card where they lie, or else in memory."""
     tensor: Any = given
     if not is_tensor(given) or tensor.device.type != "cuda":
@@ -266,29 +249,7 @@ def _floats(name: str, given: object, what: str = "feature") -> "torch.Tensor":
     return tensor
 
 
-def _prepared(
-    points: "torch.Tensor",
-    queries: "torch.Tensor",
-    dtype: np.dtype[np.float32] | np.dtype[np.float64],
-    metric: int,
-    zero_rows: bool,
-) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Both as the metric wants them: of one type, of unit length, and neither too large nor too small."""
-    from datassay.neighbors import kernels
-
-    torch, wanted = the_torch(), _torch_dtype(dtype)
-    same = queries is points
-    points = points.to(wanted)
-    queries = points if same else queries.to(wanted)
-    if metric == kernels.COSINE:
-        points = _unit("X", points, zero_rows)
-        return points, points if same else _unit("X_val", queries, False)
-    reach = sum(max(abs(float(edge)) for edge in torch.aminmax(one)) for one in (points, queries))
-    check_reach(reach, dtype, points.shape[1], metric)
-    return points, queries
-
-
-def _unit(name: str, points: "torch.Tensor", zero_rows: bool) -> "torch.Tensor":
+def _unit(name: str, points: Tensor, zero_rows: bool) -> Tensor:
     """Rows scaled to length 1, with the bits of ``kernels.to_unit_length``."""
     if points.device.type == "cpu":
         return as_tensor(unit_length(name, points.numpy(), zero_rows))
@@ -309,7 +270,7 @@ def _unit(name: str, points: "torch.Tensor", zero_rows: bool) -> "torch.Tensor":
     return scaled.T
 
 
-def _given(points: object, points_val: object | None, device: "torch.device") -> DeviceSpace:
+def _given(points: object, points_val: object | None, device: TorchDevice) -> DeviceSpace:
     """The space of distances that the caller computed."""
     space = given_space(without_tensors(points), without_tensors(points_val))
     if isinstance(space, NeighbourGraph):

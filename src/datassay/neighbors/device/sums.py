@@ -2,24 +2,19 @@
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datassay._tensors import in_memory, the_torch
+from datassay._tensors import Tensor, TorchDevice, in_memory, the_torch
 from datassay.neighbors.device.space import as_tensor
 
-if TYPE_CHECKING:
-    import torch
-
 ALONG: Final = 60  # bits after the point of sums along a ranking: numbers between −1 and 1, twice that on the way
-
-
 OVER: Final = 52  # bits after the point of sums over validation points …
 
 
-def whole(numbers: "torch.Tensor", bits: int) -> "torch.Tensor":
+def whole(numbers: Tensor, bits: int) -> Tensor:
     """Numbers as the nearest whole multiples of 2⁻ᵇⁱᵗˢ."""
     torch = the_torch()
     return (numbers * 2.0**bits + 0.5).floor_().to(torch.int64)
@@ -28,15 +23,15 @@ def whole(numbers: "torch.Tensor", bits: int) -> "torch.Tensor":
 class Total:
     """One sum for each training point, of numbers between −1 and 1, at most ``MOST_ROWS`` of them."""
 
-    def __init__(self, n: int, device: "torch.device") -> None:
+    def __init__(self, n: int, device: TorchDevice) -> None:
         torch = the_torch()
         self.whole = torch.zeros(n, dtype=torch.int64, device=device)
 
-    def add_at(self, order: "torch.Tensor", numbers: "torch.Tensor") -> None:
+    def add_at(self, order: Tensor, numbers: Tensor) -> None:
         """Add what each validation point (a row) says of the training points in ``order``."""
         self.whole.scatter_add_(0, order.reshape(-1), whole(numbers, OVER).reshape(-1))
 
-    def add(self, wholes: "torch.Tensor") -> None:
+    def add(self, wholes: Tensor) -> None:
         """Add whole multiples of 2⁻⁵², one for each training point."""
         self.whole += wholes
 
@@ -49,9 +44,7 @@ class Total:
 _constants: dict[tuple[int, str, object], tuple[weakref.ref[Any], Any]] = {}
 
 
-def constant(
-    array: NDArray[Any], like: "torch.Tensor", make: "Callable[[torch.Tensor], torch.Tensor] | None" = None
-) -> "torch.Tensor":
+def constant(array: NDArray[Any], like: Tensor, make: Callable[[Tensor], Tensor] | None = None) -> Tensor:
     """An array as a tensor where ``like`` is (or what ``make`` makes of it), sent there once while the array lives."""
     key = (id(array), str(like.device), make)
     there = _constants.get(key)

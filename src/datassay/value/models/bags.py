@@ -3,23 +3,20 @@
 import math
 from dataclasses import replace
 from itertools import count
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay import _checks
 from datassay._errors import InputError, UsageError
-from datassay._run import Client, Threads, documented
-from datassay.data import Ids, Labels, Points
-from datassay.results import Parameter
+from datassay._run import documented
+from datassay.data import Labels, Points
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, FittedModels, Task, make_model_game
-from datassay.value.models.options import Groups, OnFailure, Sampled, Stopping
+from datassay.value.models.options import Bags, Sampled
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile, supported
-
-Floats = NDArray[np.float64]
 
 
 @documented(data_shapley)
@@ -28,16 +25,8 @@ def data_oob(
     X: Points,
     y: Labels | None = None,
     *,
-    groups: Groups | None = None,
     max_bags: int | None = None,
-    max_seconds: float | None = None,
-    max_width: float | None = None,
-    confidence: float = 0.95,
-    on_failure: OnFailure = "empty",
-    seed: int = 0,
-    ids: Ids | None = None,
-    client: Client | None = None,
-    **run: Unpack[Threads],
+    **options: Unpack[Bags],
 ) -> Estimate:
     """Out-of-bag values: how often models fitted to samples without a record predict it right. No validation set.
 
@@ -66,21 +55,17 @@ def data_oob(
     """
     if max_bags is not None:
         max_bags = _checks.integer("max_bags", max_bags, at_least=1)
-    asked = Sampled(
-        max_coalitions=max_bags, max_seconds=max_seconds, max_width=max_width, confidence=confidence, seed=seed,
-        scoring=_unscored, groups=groups, empty=0.0, on_failure=on_failure, fast=False, ids=ids, client=client,
-        n_jobs=run.get("n_jobs"), progress=run.get("progress"),
-    )  # fmt: skip
-    rules = Stopping.of(asked, 1000)
-    game = make_model_game(model, X, y, X, y, asked)
+    drawn: Sampled = {"max_coalitions": max_bags, "scoring": _unscored, "empty": 0.0, "fast": False}
+    asked = cast(Sampled, options) | drawn
+    game = make_model_game(model, X, y, X, y, asked, 1000)
     assert isinstance(game.evaluator, FittedModels)
     if game.n_players == 1:
         raise InputError("there is one player only, who is in every bag: nothing is out of it")
-    n, owner = game.n_players, game.owner
+    n, owner, rules = game.n_players, game.owner, game.rules
     by_owner = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=n))
     sizes = np.diff(ends, prepend=0)
-    tally = Tally(game, rules, "data_oob", "bags")
+    tally = Tally(game, "data_oob", "bags")
     limit = rules.max_coalitions
 
     def bag(draw: int) -> Task:
@@ -90,8 +75,7 @@ def data_oob(
 
     draws = count() if limit is None else range(limit)
     sums = (np.zeros(n), np.zeros(n), np.zeros(n))
-    stream = tally.answers((bag(draw) for draw in draws), limit)
-    with tally.keeping():
+    with tally.answering((bag(draw) for draw in draws), limit) as stream:
         for answer in stream:
             outside = ~np.isnan(answer.utilities)
             of = np.bincount(owner[outside], minlength=n)
@@ -101,7 +85,6 @@ def data_oob(
             tally.observe(sums[0] / np.maximum(sums[2], 1), half)
             if tally.stop_if_narrow(tally.coalitions, half):
                 break
-    stream.close()  # type: ignore[attr-defined]
     total, squares, seen = sums
     if not (seen > 0).all():
         if tally.stopped or limit is None:
@@ -113,7 +96,9 @@ def data_oob(
     parameters: dict[str, Parameter] = {"max_bags": limit}
     known = bool(np.isfinite(half).all())
     result = tally.result(values, "data_oob", parameters, errors if known else None, half if known else None)
-    return _without_validation(result)
+    skip = ("empty", "full", "n_validation", "scoring")
+    kept: dict[str, Any] = {name: value for name, value in result.parameters.items() if name not in skip}
+    return replace(result, parameters=kept)
 
 
 def _unscored(model: Any, X: Any, y: Any) -> float:
@@ -126,9 +111,3 @@ def _oob_errors(total: Floats, squares: Floats, seen: Floats) -> Floats:
     freedom = np.maximum(seen - 1, 1)
     variance = supported(np.maximum(squares - total**2 / np.maximum(seen, 1), 0.0) / freedom, freedom)
     return np.where(seen >= 2, np.sqrt(variance / np.maximum(seen, 1)), math.inf)
-
-
-def _without_validation(result: Estimate) -> Estimate:
-    skip = ("empty", "full", "n_validation", "scoring")
-    kept: dict[str, Any] = {name: value for name, value in result.parameters.items() if name not in skip}
-    return replace(result, parameters=kept)

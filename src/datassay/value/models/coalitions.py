@@ -2,7 +2,7 @@
 
 The players are records, or owners who hold many of them. A utility depends on the coalition alone: a coalition's
 records come in the order of the data, and where a model can start from somewhere, it starts from the model of all
-records. So utilities can be computed by anybody, in any order, and kept on disk by coalition.
+records. So utilities can be computed anywhere, in any order, and kept on disk by coalition.
 
 Rules for what can go wrong: a coalition to which the model cannot be fitted (one class only, say) or whose score is
 not a number is worth what no data is worth, and is counted; a worker that dies is replaced and its work done again; ^C
@@ -25,12 +25,11 @@ from datassay import _checks
 from datassay._errors import InputError, UsageError, first_line
 from datassay.data import Inputs, Table, is_missing, prepare
 from datassay.neighbors import as_floats
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.models.fingerprint import fingerprint
-from datassay.value.models.options import Groups, OnFailure, Scorer, Scoring, Utility
+from datassay.value.models.options import Groups, OnFailure, Scorer, Scoring, Stopping, Utility
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CLIPPED = "clipped_log_loss"
@@ -42,11 +41,9 @@ class Estimator(Protocol):
 
     def fit(self, X: Any, y: Any) -> object:
         """Learn from rows and targets."""
-        ...
 
     def predict(self, X: Any) -> Any:
         """Predict targets."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +96,9 @@ class Evaluator(Protocol):
 
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
-        ...
 
     def run(self, task: Task, deadline: float | None) -> Answer | None:
         """The utilities of a task; None if it is too late."""
-        ...
 
 
 @dataclass(eq=False)
@@ -123,9 +118,6 @@ class FittedModels:
     empty: float = math.nan
     threads: bool = False
     _whole: Any = None
-
-    def _fit_score(self, rows: Ints) -> float:
-        return self._score(self._fit(rows))
 
     def _fit(self, rows: Ints) -> Any:
         from sklearn.base import clone
@@ -203,7 +195,7 @@ class FittedModels:
                 rows = np.flatnonzero(members[self.owner])
                 value = math.nan
                 try:
-                    value = self._fit_score(rows) if len(rows) else math.nan
+                    value = self._score(self._fit(rows)) if len(rows) else math.nan
                     if len(rows) and not math.isfinite(value):
                         message, value = message or f"the score was {value}", math.nan
                         if self.on_failure == "raise":
@@ -245,12 +237,6 @@ class LogisticModels:
     threads: bool = True
     start: Floats = field(default_factory=lambda: np.empty(0))
 
-    def _problem(self) -> tuple[Any, ...]:
-        return (
-            self.X, self.sign, self.X_val, self.sign_val, self.ridge, self.per_record, self.needs_both, self.start,
-            self.tolerance, self.kind,
-        )  # fmt: skip
-
     def full(self) -> float:
         """The utility of everybody; an exception says what is wrong with the model."""
         from datassay.value.models import kernels
@@ -278,19 +264,20 @@ class LogisticModels:
         mode = {"sets": kernels.SETS, "chain": kernels.CHAIN, "joined": kernels.JOINED}[task.kind]
         out = np.empty(len(task.members) if task.kind == "sets" else len(task.order))
         used = kernels.logistic_utilities(
-            np.atleast_2d(task.members), task.order, mode, self.owner, *self._problem(), self.target, self.empty,
-            task.truncation, out,
+            np.atleast_2d(task.members), task.order, mode, self.owner, self.X, self.sign, self.X_val, self.sign_val,
+            self.ridge, self.per_record, self.needs_both, self.start, self.tolerance, self.kind, self.target,
+            self.empty, task.truncation, out,
         )  # fmt: skip
         out = out[:used]
         failed = np.isnan(out)
         if task.kind == "sets":
             failed &= task.members.any(axis=1)
-        if failed.any() and self.on_failure == "raise":
-            raise InputError(f"the model cannot be fitted to a coalition: {self._reason()}")
-        return Answer(out, len(out), int(failed.sum()), self._reason() if failed.any() else "")
-
-    def _reason(self) -> str:
-        return "logistic regression needs records of two classes" if self.needs_both else "no minimum was found"
+        if not failed.any():
+            return Answer(out, len(out))
+        reason = "logistic regression needs records of two classes" if self.needs_both else "no minimum was found"
+        if self.on_failure == "raise":
+            raise InputError(f"the model cannot be fitted to a coalition: {reason}")
+        return Answer(out, len(out), int(failed.sum()), reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +296,7 @@ class ModelGame:
     notes: tuple[str, ...]
     depends_on: tuple[object, ...]
     seconds: float
+    rules: Stopping
 
     @cached_property
     def fingerprint(self) -> str:
@@ -331,10 +319,20 @@ class ModelGame:
 
 
 def make_model_game(
-    model: Any, X: object, y: object, X_val: object | None, y_val: object | None, asked: Utility
+    model: Any,
+    X: object,
+    y: object,
+    X_val: object | None,
+    y_val: object | None,
+    asked: Utility,
+    most: int | None = None,
 ) -> ModelGame:
-    """Check everything that does not depend on how coalitions are drawn, and value the set of all records."""
-    model = checked_model(model, _checks.integer("seed", asked.get("seed", 0), at_least=0))
+    """Check everything that does not depend on how coalitions are drawn, and value the set of all records.
+
+    ``most`` coalitions are drawn if the caller set no limit.
+    """
+    rules = Stopping.of(asked, most)
+    model = checked_model(model, rules.seed)
     on_failure, empty = asked.get("on_failure", "empty"), asked.get("empty")
     fast = _checks.boolean("fast", asked.get("fast", True))
     _checks.choice("on_failure", on_failure, ("empty", "raise"))
@@ -394,35 +392,29 @@ def make_model_game(
     )  # fmt: skip
     return ModelGame(
         inputs, names, None if sizes is not None or numeric else inputs.labels, owner, sizes, evaluator, empty, full,
-        parameters, tuple(notes), depends_on, seconds,
+        parameters, tuple(notes), depends_on, seconds, rules,
     )  # fmt: skip
 
 
 def is_regressor(model: Any) -> bool:
     """Whether the model predicts numbers rather than classes."""
-    from sklearn.base import is_regressor as predicts_numbers
+    from sklearn import base
 
+    return _tagged(base.is_regressor, model)
+
+
+def _tagged(is_kind: Callable[[Any], bool], model: Any) -> bool:
+    """Whether scikit-learn takes the model for one of this kind."""
     try:
-        return bool(predicts_numbers(model))
-    except Exception:  # a stranger's estimator, without scikit-learn's tags
-        return False
-
-
-def predicts_classes(model: Any) -> bool:
-    """Whether scikit-learn takes the model for a classifier."""
-    from sklearn.base import is_classifier
-
-    try:
-        return bool(is_classifier(model))
+        return bool(is_kind(model))
     except Exception:  # a stranger's estimator, without scikit-learn's tags
         return False
 
 
 def is_stable(model: Any) -> bool:
     """Whether the model is our own learner of known stability, and not something derived from it."""
-    from datassay.value.models.stable import (
-        StableLogisticRegression,  # scikit-learn is slow to import: not before it is used
-    )
+    # scikit-learn is slow to import: not before it is used
+    from datassay.value.models.stable import StableLogisticRegression
 
     return type(model) is StableLogisticRegression
 
@@ -473,7 +465,7 @@ def players(
         if groups in X.features:
             raise UsageError(f"groups={groups!r} is a feature of {X.name}: read it with ignore=[{groups!r}]")
         column, groups = groups, X[groups]
-    # A list goes through object, lest numpy turn what is missing among strings into a string.
+    # A list goes through object: numpy would turn what is missing among strings into a string.
     names = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if names.shape != (n,):
         raise InputError(f"groups must have one owner for each of the {n} records, got shape {names.shape}")
@@ -495,11 +487,13 @@ def players(
 def _scorer(model: Any, scoring: Scoring, numeric: bool) -> tuple[str | None, Scorer | None]:
     """The name of the score, if it has one, and a function of (model, X, y)."""
     if scoring is None:
+        from sklearn.base import is_classifier
+
         if is_stable(model):
             scoring = CLIPPED
         elif numeric:
             scoring = "r2"
-        elif predicts_classes(model):
+        elif _tagged(is_classifier, model):
             scoring = "accuracy"
         elif hasattr(model, "score"):
             return None, _own_score
@@ -572,11 +566,7 @@ def _evaluator(
     from datassay.value.models import kernels
 
     points, points_val = both
-    kinds = {
-        "accuracy": kernels.ACCURACY,
-        "neg_log_loss": kernels.LOG_LOSS,
-        CLIPPED: kernels.CLIPPED_LOG_LOSS,
-    }
+    kinds = {"accuracy": kernels.ACCURACY, "neg_log_loss": kernels.LOG_LOSS, CLIPPED: kernels.CLIPPED_LOG_LOSS}
     ours = fast or is_stable(model)  # the stable learner has no other solver
     problem = _as_logistic(model) if ours and scoring in kinds and inputs.n_classes == 2 else None
     n, d = points.shape

@@ -3,30 +3,27 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from datassay._choices import DEFAULT_COALITIONS
 from datassay._errors import UsageError
 from datassay._work import chunks
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import ModelGame, Task
-from datassay.value.models.options import DEFAULT_COALITIONS, Stopping
 from datassay.value.models.tally import Tally
 
-Floats = NDArray[np.float64]
 LARGEST_ENUMERATION = 24
 
 
-def is_small(n: int, rules: Stopping) -> bool:
+def is_small(game: ModelGame) -> bool:
     """Whether all coalitions are no more than what is allowed."""
-    return n <= LARGEST_ENUMERATION and 2**n <= (rules.max_coalitions or DEFAULT_COALITIONS)
-
-
-def enumerated(
-    game: ModelGame, method: str, rules: Stopping, chance: Floats, parameters: dict[str, Parameter]
-) -> Estimate:
-    """All coalitions, once each: exact values."""
     n = game.n_players
+    return n <= LARGEST_ENUMERATION and 2**n <= (game.rules.max_coalitions or DEFAULT_COALITIONS)
+
+
+def enumerated(game: ModelGame, method: str, chance: Floats, parameters: dict[str, Parameter]) -> Estimate:
+    """All coalitions, once each: exact values."""
+    n, rules = game.n_players, game.rules
     if rules.max_coalitions is not None and not rules.by_default and 2**n > rules.max_coalitions:
         raise UsageError(
             f"max_coalitions={rules.max_coalitions:,} is not enough for sampling='exact': {n:,} players have "
@@ -37,18 +34,15 @@ def enumerated(
             f"{n:,} players have too many coalitions to visit all of them: sampling='exact' is for at most "
             f"{LARGEST_ENUMERATION} players"
         )
-    run = Tally(game, rules, method)
+    run = Tally(game, method)
     codes = np.arange(2**n)
     players = np.arange(n)
-
-    def members(of: range) -> NDArray[np.bool_]:
-        return (codes[of.start : of.stop, None] >> players & 1).astype(np.bool_)
-
-    parts = chunks(2**n, min(64, game.at_once))
+    parts = [codes[part.start : part.stop, None] for part in chunks(2**n, min(64, game.at_once))]
+    tasks = (Task("sets", (part >> players & 1).astype(np.bool_)) for part in parts)
     worth = np.empty(2**n)
     at = 0
-    with run.keeping():
-        for answer in run.answers((Task("sets", members(part)) for part in parts), 2**n):
+    with run.answering(tasks, 2**n) as stream:
+        for answer in stream:
             worth[at : at + len(answer.utilities)] = game.filled(answer.utilities)
             at += len(answer.utilities)
     if at < 2**n:

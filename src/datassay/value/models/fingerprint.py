@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,7 @@ def content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
     if len(within) > 60:
         raise _Unknown
     within = (*within, id(thing))
-    if (
-        thing is None
-        or thing is ...
-        or isinstance(thing, os.PathLike | str | int | float | complex | bool | bytes | np.generic)
-    ):
+    if isinstance(thing, os.PathLike | str | int | float | complex | bytes | np.generic | NoneType | EllipsisType):
         yield repr(thing).encode()
     elif isinstance(thing, np.ndarray) and thing.dtype != object:
         yield f"{thing.dtype.str}{thing.shape}".encode()

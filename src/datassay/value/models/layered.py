@@ -7,18 +7,17 @@ coalitions of size k, is given m_k = c²/(2α²k²) · ln(2n/β) coalitions with
 
 is within α of the Shapley value but for a chance of β. Layers with m_k below 1 are drawn with chance m_k, layers
 small enough are visited whole, and layer 0 is there (Mathematics §6; the published algorithm leaves it out). The drawn
-coalitions are a core set: known by index alone, kept, and used again for whoever comes later.
-
-Reference: Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022.
+coalitions are a core set: known by index alone, kept, and used again for newcomers.
 """
 
 import math
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, get_args
+from typing import Any, ClassVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from datassay._run import documented
 from datassay._tensors import as_array
 from datassay._version import __version__
 from datassay.data import Labels, Points, Table, prepare
-from datassay.results import Fact, Parameter, Result, as_facts, axes_on
+from datassay.results import Axes, Fact, Floats, Parameter, Result, as_facts, axes_on
 from datassay.value.estimate import Estimate
 from datassay.value.figures import draw_design
 from datassay.value.models.coalitions import (
@@ -42,15 +41,11 @@ from datassay.value.models.coalitions import (
     make_model_game,
     players,
 )
-from datassay.value.models.options import Intervals, Stopping
+from datassay.value.models.options import Intervals
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.sampling_error import SamplingError
 from datassay.value.models.tally import Tally, quantile
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_COALITIONS = 20_000_000
 
@@ -195,10 +190,9 @@ class Design(Result):
         return float(together.sum() / (self.n * (self.n - 1)))
 
     def facts(self) -> dict[str, Fact]:
-        """The headline numbers, by name.
+        """The headline numbers.
 
-        ``players``, ``alpha``, ``beta``, ``c``; ``coalitions`` drawn, ``coalitions_per_player``, and ``fits``, the
-        models to be fitted for all players.
+        ``players``, ``alpha``, ``beta``, ``c``; ``coalitions``, ``coalitions_per_player``, ``fits`` for all players.
         """
         return as_facts(
             {
@@ -218,7 +212,7 @@ class Design(Result):
             f"All players take {self.fits:,} model fits, a new one {len(self.members):,}."
         )
 
-    def plot(self, ax: "Axes | None" = None, *, label: str | None = None) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw how many coalitions there are of each size, named ``label`` in the legend; returns the axes."""
         drawn = np.bincount(self.sizes, self.repeats, minlength=self.n)
         title = f"{self.fits:,} fits for {self.n:,} players"
@@ -238,8 +232,7 @@ class Design(Result):
         """What new records would be worth to those of X, the players of this design: each as if it came alone.
 
         A contributor's batch is worth the sum of its records' values, or their mean for each record. It takes one fit
-        for each coalition and one more for each new record. ``ids`` are those of the new
-        records.
+        for each coalition and one more for each new record. ``ids`` are those of the new records.
 
         Examples
         --------
@@ -267,25 +260,16 @@ class Design(Result):
         if int(owners.max()) + 1 != self.n:
             raise InputError(f"the design is for {self.n:,} players, and there are {int(owners.max()) + 1:,}")
         new = len(newcomers.labels)
-        rules = Stopping.of(options | {"seed": self.seed})
         asked = options | {"groups": np.concatenate([owners, self.n + np.arange(new)]), "seed": self.seed, "ids": None}
         game = make_model_game(
             model, np.vstack([old, points]), np.concatenate([inputs.labels, newcomers.labels]),
             as_array(inputs.points_val), inputs.labels_val, asked,
         )  # fmt: skip
-        found = evaluate_design(game, self, rules, newcomers=new)
         alone = replace(
             game, ids=newcomers.ids, labels=None if game.inputs.n_classes == 0 else newcomers.labels, sizes=None,
             notes=tuple(dict.fromkeys([*inputs.notes, *game.notes])),
         )  # fmt: skip
-        found.tally.game = alone
-        return found.tally.result(
-            found.values,
-            "layered_shapley",
-            promise_of(self) | {"newcomers": new},
-            found.errors,
-            found.half(rules.confidence),
-        )
+        return evaluate_design(game, self, newcomers=alone)
 
 
 def load_design(path: str | os.PathLike[str]) -> Design:
@@ -341,7 +325,7 @@ def layered_design(
     for size in range(n):
         every = number_of_subsets(n, size)
         if draws[size] >= every * (1 - 1e-12):
-            members += [np.array(drawn, np.int64) for drawn in combinations(range(n), size)]
+            members += [np.array(one, np.int64) for one in combinations(range(n), size)]
             repeats += [1] * int(every)
             expected[size] = number_of_subsets(n - 1, size)
             continue
@@ -355,10 +339,7 @@ def layered_design(
 
 def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> tuple[list[Ints], list[int]]:
     """Uniform subsets of a size, drawn independently; equal ones once, with how often they came."""
-    found: dict[bytes, int] = {}
-    for _ in range(number):
-        drawn = np.sort(rng.choice(n, size, replace=False)).astype(np.int64)
-        found[drawn.tobytes()] = found.get(drawn.tobytes(), 0) + 1
+    found = Counter(np.sort(rng.choice(n, size, replace=False)).astype(np.int64).tobytes() for _ in range(number))
     return [np.frombuffer(key, np.int64) for key in found], list(found.values())
 
 
@@ -406,13 +387,12 @@ def layered_shapley(
         Coalitions drawn before, by :func:`layered_design`, instead of ``alpha``, ``beta``, ``c``, ``bound`` and
         ``seed``. Its ``fits`` says beforehand how many models will be fitted; so does the progress bar.
 
-    Intervals are those of the sampling error as observed, usually far
-    narrower than what is promised. The ``design`` of the result can be saved, and can value newcomers:
-    :meth:`Design.value`.
+    Intervals are those of the sampling error as observed, usually far narrower than what is promised. The ``design`` of
+    the result can be saved, and can value newcomers: :meth:`Design.value`.
 
     References
     ----------
-    Watson et al., Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
+    Watson, Andreeva, Yang & Sarkar, Differentially Private Shapley Values for Data Evaluation, 2022. Mathematics §6.
 
     Examples
     --------
@@ -423,7 +403,6 @@ def layered_shapley(
     >>> values.coalitions == values.design.fits  # known before it starts
     True
     """
-    rules = Stopping.of(options)
     if design is not None and not isinstance(design, Design):
         raise UsageError(f"design must be what layered_design returns, got {type(design).__name__}")
     given = {"alpha": alpha, "beta": beta, "c": c, "bound": bound}
@@ -435,10 +414,9 @@ def layered_shapley(
     if design is None:
         assert known_c is not None
         promise: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "c"}
-        design = layered_design(game.n_players, c=known_c, seed=rules.seed, **promise)
+        design = layered_design(game.n_players, c=known_c, seed=game.rules.seed, **promise)
     elif design.n != game.n_players:
         raise InputError(f"the design is for {design.n:,} players, and there are {game.n_players:,}")
-    found = evaluate_design(game, design, rules)
     notes = []
     own = assumed_c(model, None) if is_stable(model) else 0.0
     if design.c < own * (1 - 1e-9):
@@ -447,15 +425,8 @@ def layered_shapley(
         notes.append(
             f"all {2**game.n_players:,} coalitions take fewer fits than this design: data_shapley(sampling='exact')"
         )
-    result = found.tally.result(
-        found.values, "layered_shapley", promise_of(design), found.errors, found.half(rules.confidence), notes
-    )
+    result = evaluate_design(game, design, notes)
     return LayeredValues(**{one.name: getattr(result, one.name) for one in fields(Estimate)}, design=design)
-
-
-def promise_of(design: Design) -> dict[str, Parameter]:
-    """What a design promises, and what it assumes, as parameters of a result."""
-    return {"alpha": design.alpha, "beta": design.beta, "c": design.c, "bound": design.bound}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -477,20 +448,6 @@ class LayeredValues(Estimate):
     design: Design | None = field(default=None, compare=False)
 
 
-@dataclass(eq=False)
-class Evaluated:
-    """A design evaluated on a game: every player's value, its sampling error, and how it went."""
-
-    values: Floats
-    errors: Floats
-    freedom: Floats
-    tally: Tally
-
-    def half(self, confidence: float) -> Floats:
-        """How far intervals reach to either side, by Student's t."""
-        return np.asarray(self.errors * quantile(confidence, self.freedom))
-
-
 def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
     """A coalition as a mask over n players."""
     present = np.zeros(n, np.bool_)
@@ -498,31 +455,33 @@ def mask_of(members: Ints, n: int) -> NDArray[np.bool_]:
     return present
 
 
-def evaluate_design(game: ModelGame, design: Design, rules: Stopping, newcomers: int = 0) -> Evaluated:
-    """Fit every coalition of the design, and every one joined by each player not in it.
+def evaluate_design(
+    game: ModelGame, design: Design, notes: Sequence[str] = (), newcomers: ModelGame | None = None
+) -> Estimate:
+    """Values by a design: each of its coalitions is fitted, and joined by each player not in it.
 
-    With ``newcomers``, the last so many players are in no coalition, and they are the ones valued.
+    ``newcomers``, a game of them alone, are the last players of the first, in no coalition, and the ones valued.
     """
-    n = design.n
-    run = Tally(game, rules, "layered_shapley", "model fits")
+    n, new = design.n, 0 if newcomers is None else newcomers.n_players
+    run = Tally(game, "layered_shapley", "model fits")
     joining: list[Ints] = [
-        np.arange(n, n + newcomers) if newcomers else np.flatnonzero(~mask_of(members, n)) for members in design.members
+        np.arange(n, n + new) if new else np.flatnonzero(~mask_of(members, n)) for members in design.members
     ]
-    players = n + newcomers
+    players = n + new
     # A newcomer is in no coalition: all of a layer count, n/(n−k) times as many; and everybody is one layer more.
-    expected = design.expected * (n / (n - np.arange(n)) if newcomers else 1.0)
-    layers = n + 1 if newcomers else n
+    expected = design.expected * (n / (n - np.arange(n)) if new else 1.0)
+    layers = n + 1 if new else n
 
     def tasks() -> Iterator[Task]:
         for members, others in zip(design.members, joining, strict=True):
             if len(members):
                 yield Task("sets", mask_of(members, players)[None, :])
             yield Task("joined", mask_of(members, players), others)
-        if newcomers:
+        if new:
             yield Task("sets", mask_of(np.arange(n), players)[None, :])
             yield Task("joined", mask_of(np.arange(n), players), joining[0])
 
-    fits = (len(design.members) + 1) * (newcomers + 1) - 1 if newcomers else design.fits
+    fits = (len(design.members) + 1) * (new + 1) - 1 if new else design.fits
     stream = run.answers(tasks(), fits)
 
     def gains(size: int, others: Ints) -> Floats:
@@ -550,10 +509,13 @@ def evaluate_design(game: ModelGame, design: Design, rules: Stopping, newcomers:
             spread = (squares - total**2 / drawn) * drawn / (drawn - 1) if drawn > 1 else squares
             error.add(size, spread, squares, times, expected[size] * layers**2)
         at = stop
-    if newcomers:
+    promise: dict[str, Parameter] = {"alpha": design.alpha, "beta": design.beta, "c": design.c, "bound": design.bound}
+    valued = slice(0, n)
+    if newcomers is not None:
         values[n:] += gains(n, joining[0]) / layers
-    stream.close()  # type: ignore[attr-defined]
+        run.game, valued, promise["newcomers"] = newcomers, slice(n, None), new
+    stream.close()
     run.stopped = "design"
-    first = n if newcomers else 0
     errors, freedom = error.of_values()
-    return Evaluated(values[first:], errors[first:], freedom[first:], run)
+    half = errors * quantile(game.rules.confidence, freedom)
+    return run.result(values[valued], "layered_shapley", promise, errors[valued], half[valued], notes)

@@ -1,17 +1,15 @@
 """What can be asked of every value by a model: which utility, how many coalitions, and when to stop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from typing_extensions import TypeAliasType
 
 from datassay import _checks
-from datassay._run import Client, Fits
-from datassay._work import Progress
-from datassay.data import Ids, PathLike
+from datassay._run import Client, Fits, Threads
+from datassay.data import Ids
 
-DEFAULT_COALITIONS = 10_000
 Scorer = Callable[[Any, Any, Any], float]
 Scoring = TypeAliasType("Scoring", str | Scorer | None)
 Groups = TypeAliasType("Groups", str | Ids)
@@ -78,6 +76,19 @@ class Sampled(Intervals, total=False):
     max_width: float | None
 
 
+class Bags(Threads, total=False):
+    """How bags of records are drawn and models fitted to them; each option is as in :class:`Sampled`."""
+
+    groups: Groups | None
+    max_seconds: float | None
+    max_width: float | None
+    confidence: float
+    on_failure: OnFailure
+    seed: int
+    ids: Ids | None
+    client: Client | None
+
+
 @dataclass(frozen=True)
 class Stopping:
     """When to stop, and how to run."""
@@ -87,12 +98,8 @@ class Stopping:
     max_width: float | None = None
     confidence: float = 0.95
     seed: int = 0
-    n_jobs: int | None = None
-    cache: PathLike | None = None
-    progress: Progress = None
     by_default: bool = False
-    client: Client | None = None
-    checkpoint: PathLike | None = None
+    run: Fits = field(default_factory=Fits)
 
     @classmethod
     def of(cls, given: Utility, default: int | None = None) -> "Stopping":
@@ -106,10 +113,6 @@ class Stopping:
             None if width is None else _checks.number("max_width", width, above=0),
             _checks.number("confidence", asked.get("confidence", 0.95), above=0, below=1),
             _checks.integer("seed", asked.get("seed", 0), at_least=0),
-            asked.get("n_jobs"),
-            asked.get("cache"),
-            asked.get("progress"),
             by_default,
-            asked.get("client"),
-            asked.get("checkpoint"),
+            cast(Fits, given),
         )

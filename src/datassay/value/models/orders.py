@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
-from datassay._choices import Sampling
+from datassay._choices import DEFAULT_COALITIONS, Sampling
 from datassay._errors import UsageError
 from datassay._run import documented
 from datassay._work import chunks
 from datassay.data import Labels, Points
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, ModelGame, Task, make_model_game
 from datassay.value.models.enumeration import enumerated, is_small
-from datassay.value.models.options import DEFAULT_COALITIONS, Intervals, Sampled, Stopping, Utility
+from datassay.value.models.options import Intervals, Sampled, Utility
 from datassay.value.models.tally import Moments, Tally
 
-Floats = NDArray[np.float64]
 STRATA = 4
 
 
@@ -79,10 +78,9 @@ def data_shapley(
     >>> bool(abs(values.values.sum() - total) < 1e-9)  # every order shares out the whole
     True
     """
-    rules = Stopping.of(options, DEFAULT_COALITIONS)
-    game = make_model_game(model, X, y, X_val, y_val, options)
+    game = make_model_game(model, X, y, X_val, y_val, options, DEFAULT_COALITIONS)
     n = game.n_players
-    return _by_orders(game, "data_shapley", rules, sampling, truncation, np.full(n, 1 / n), {})
+    return _by_orders(game, "data_shapley", sampling, truncation, np.full(n, 1 / n), {})
 
 
 @documented(data_shapley)
@@ -125,18 +123,16 @@ def beta_shapley(
     from scipy.stats import betabinom
 
     alpha, beta = _checks.number("alpha", alpha, above=0), _checks.number("beta", beta, above=0)
-    rules = Stopping.of(options, DEFAULT_COALITIONS)
-    game = make_model_game(model, X, y, X_val, y_val, options)
+    game = make_model_game(model, X, y, X_val, y_val, options, DEFAULT_COALITIONS)
     n = game.n_players
     chance = betabinom.pmf(np.arange(n), n - 1, beta, alpha)
     parameters: dict[str, Parameter] = {"alpha": alpha, "beta": beta}
-    return _by_orders(game, "beta_shapley", rules, sampling, truncation, chance, parameters)
+    return _by_orders(game, "beta_shapley", sampling, truncation, chance, parameters)
 
 
 def _by_orders(
     game: ModelGame,
     method: str,
-    rules: Stopping,
     sampling: Sampling,
     truncation: float | None,
     chance: Floats,
@@ -146,9 +142,9 @@ def _by_orders(
     _checks.choice("sampling", sampling, get_args(Sampling))
     if truncation is not None:
         truncation = _checks.number("truncation", truncation, at_least=0)
-    n = game.n_players
-    if sampling == "exact" or (sampling == "auto" and is_small(n, rules) and truncation is None):
-        return enumerated(game, method, rules, chance, parameters)
+    n, rules = game.n_players, game.rules
+    if sampling == "exact" or (sampling == "auto" and is_small(game) and truncation is None):
+        return enumerated(game, method, chance, parameters)
     # The last places of an order count for nothing where their weight is next to nothing.
     weights = n * chance  # in an order every size is as likely
     length = n - int(np.argmax(np.cumsum(weights[::-1]) > 1e-12 * n))
@@ -164,9 +160,7 @@ def _by_orders(
             f"{2 * every * length:,} coalitions; allow more, value owners (groups), or cut orders short (truncation)"
         )
     parameters = parameters | {"sampling": sampling, "truncation": truncation, "max_coalitions": limit}
-    rules = replace(rules, max_coalitions=limit)
-    run = Tally(game, rules, method)
-    nobody = np.zeros(n, np.bool_)
+    run = Tally(replace(game, rules=replace(rules, max_coalitions=limit)), method)
     known = limit if truncation is None else None
     draws = count() if limit is None or truncation is not None else range(max(2, limit // (every * length)))
 
@@ -177,14 +171,13 @@ def _by_orders(
         for draw in draws:
             for order in orders_of(n, sampling, rules.seed, draw):
                 for cut in cuts:
-                    before = nobody.copy()
+                    before = np.zeros(n, np.bool_)
                     before[order[: cut.start]] = True
                     part = order[cut.start : cut.stop]
                     yield Task("chain", before, part, -1.0 if truncation is None else truncation)
 
     moments = Moments(n)
-    stream = run.answers(tasks(), known)
-    with run.keeping():
+    with run.answering(tasks(), known) as stream:
         for draw in count():
             orders = orders_of(n, sampling, rules.seed, draw)
             answers = list(islice(stream, every * len(cuts)))
@@ -200,7 +193,6 @@ def _by_orders(
             run.observe(moments.mean, half)
             if run.stop_if_narrow(moments.draws, half) or run.stop_if_spent(moments.draws):
                 break
-    stream.close()  # type: ignore[attr-defined]
     if moments.draws == 0:
         run.give_up(f"the {every * length:,} of one draw of {every} orders")
     run.stopped = run.stopped or "coalitions"

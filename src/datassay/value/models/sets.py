@@ -1,7 +1,6 @@
 """Values from coalitions drawn as sets that serve all records at once: Banzhaf values, and leave-one-out values."""
 
 import math
-from dataclasses import dataclass
 from itertools import count
 from typing import Literal, Unpack
 
@@ -9,19 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datassay import _checks
+from datassay._choices import DEFAULT_COALITIONS
 from datassay._errors import UsageError
 from datassay._run import documented
 from datassay._work import chunks
 from datassay.data import Labels, Points
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Estimator, Task, make_model_game
 from datassay.value.models.enumeration import enumerated, is_small
-from datassay.value.models.options import DEFAULT_COALITIONS, Sampled, Stopping, Utility
+from datassay.value.models.options import Sampled, Utility
 from datassay.value.models.orders import data_shapley
 from datassay.value.models.tally import Tally, quantile
-
-Floats = NDArray[np.float64]
 
 
 @documented(data_shapley)
@@ -53,14 +51,13 @@ def data_banzhaf(
     >>> len(values), values.coalitions
     (100, 500)
     """
-    rules = Stopping.of(options, DEFAULT_COALITIONS)
     _checks.choice("sampling", sampling, ("auto", "plain", "exact"))
-    game = make_model_game(model, X, y, X_val, y_val, options)
-    n = game.n_players
-    if sampling == "exact" or (sampling == "auto" and is_small(n, rules)):
+    game = make_model_game(model, X, y, X_val, y_val, options, DEFAULT_COALITIONS)
+    n, rules = game.n_players, game.rules
+    if sampling == "exact" or (sampling == "auto" and is_small(game)):
         halves = np.array([math.comb(n - 1, k) * 0.5 ** (n - 1) for k in range(n)])
-        return enumerated(game, "data_banzhaf", rules, halves, {})
-    run, limit, at_once = Tally(game, rules, "data_banzhaf"), rules.max_coalitions, 32
+        return enumerated(game, "data_banzhaf", halves, {})
+    run, limit, at_once = Tally(game, "data_banzhaf"), rules.max_coalitions, 32
 
     def members(draw: int) -> NDArray[np.bool_]:
         here = at_once if limit is None else min(at_once, limit - draw * at_once)
@@ -68,18 +65,17 @@ def data_banzhaf(
 
     draws = count() if limit is None else range(math.ceil(limit / at_once))
     tasks = (Task("sets", members(draw)) for draw in draws)
-    sides = (_Side.of(n), _Side.of(n))
+    # Of coalitions with each player, and without: how many there are, the sum of their scores, and of the squares.
+    sides = np.zeros((2, 3, n))
     values, half = np.zeros(n), np.full(n, math.inf)
-    stream = run.answers(tasks, limit)
-    with run.keeping():
+    with run.answering(tasks, limit) as stream:
         for draw, answer in enumerate(stream):
             scores, joined = game.filled(answer.utilities) - game.full, members(draw)
-            sides = (sides[0].plus(joined, scores), sides[1].plus(~joined, scores))
-            values, half = _contrast(*sides, rules.confidence)
+            sides = sides + [[side.sum(axis=0), scores @ side, scores**2 @ side] for side in (joined, ~joined)]
+            values, half = _contrast(sides, rules.confidence)
             run.observe(values, half)
             if run.stop_if_narrow(run.coalitions, half):
                 break
-    stream.close()  # type: ignore[attr-defined]
     if run.coalitions < 4 or not np.isfinite(half).all():
         if run.stopped in ("interrupted", "workers", "seconds"):
             run.give_up("some with and some without every player")
@@ -87,42 +83,20 @@ def data_banzhaf(
             f"max_coalitions={limit} is too few: every player must be in some coalitions and out of others"
         )
     run.stopped = run.stopped or "coalitions"
-    values, half = _contrast(*sides, rules.confidence)
+    values, half = _contrast(sides, rules.confidence)
     parameters: dict[str, Parameter] = {"sampling": "plain", "max_coalitions": limit}
     return run.result(values, "data_banzhaf", parameters, half / quantile(rules.confidence, run.coalitions - 2), half)
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Scores of the coalitions with, or without, each player."""
-
-    count: Floats
-    total: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, n: int) -> "_Side":
-        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
-
-    def plus(self, members: NDArray[np.bool_], scores: Floats) -> "_Side":
-        return _Side(
-            self.count + members.sum(axis=0), self.total + scores @ members, self.squares + scores**2 @ members
-        )
-
-    def mean(self) -> Floats:
-        return np.asarray(self.total / np.maximum(self.count, 1))
-
-    def variance_of_mean(self) -> Floats:
-        spread = np.maximum(self.squares - self.count * self.mean() ** 2, 0.0)
-        enough = self.count >= 2
-        return np.where(enough, spread / np.where(enough, (self.count - 1) * self.count, 1), math.inf)
-
-
-def _contrast(inside: _Side, outside: _Side, confidence: float) -> tuple[Floats, Floats]:
+def _contrast(sides: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Banzhaf values, the mean of one side less that of the other, and the half-widths of their intervals."""
-    error2 = inside.variance_of_mean() + outside.variance_of_mean()
-    number = float((inside.count + outside.count).max())
-    return inside.mean() - outside.mean(), np.sqrt(error2) * quantile(confidence, number - 2)
+    count, total, squares = sides.swapaxes(0, 1)
+    mean = total / np.maximum(count, 1)
+    spread = np.maximum(squares - count * mean**2, 0.0)
+    enough = count >= 2
+    error2 = np.where(enough, spread / np.where(enough, (count - 1) * count, 1), math.inf).sum(axis=0)
+    number = float(count.sum(axis=0).max())
+    return mean[0] - mean[1], np.sqrt(error2) * quantile(confidence, number - 2)
 
 
 @documented(data_shapley)
@@ -136,8 +110,7 @@ def leave_one_out(
 ) -> Estimate:
     """Leave-one-out values: what the model's score loses without a record, v(D) − v(D∖i). Exact; n fits.
 
-    Cheap to state and to compute, but one record among many rarely changes a
-    model: most values are 0 or nearly so.
+    Cheap, but one record among many rarely changes a model: most values are 0 or nearly so.
 
     References
     ----------
@@ -151,19 +124,14 @@ def leave_one_out(
     >>> da.leave_one_out(LogisticRegression(), train, X_val=validation, n_jobs=1).coalitions
     50
     """
-    rules = Stopping.of(options)
     game = make_model_game(model, X, y, X_val, y_val, options)
     n = game.n_players
-    run = Tally(game, rules, "leave_one_out")
-
-    def without(part: range) -> NDArray[np.bool_]:
-        members = np.ones((len(part), n), np.bool_)
-        members[np.arange(len(part)), np.arange(part.start, part.stop)] = False
-        return members
-
+    run = Tally(game, "leave_one_out")
+    every = np.arange(n)
+    tasks = (Task("sets", np.array(part)[:, None] != every) for part in chunks(n, min(16, game.at_once)))
     found: list[Floats] = []
-    with run.keeping():
-        for answer in run.answers((Task("sets", without(part)) for part in chunks(n, min(16, game.at_once))), n):
+    with run.answering(tasks, n) as stream:
+        for answer in stream:
             found.append(game.filled(answer.utilities))
     if sum(map(len, found)) < n:
         run.give_up(f"all {n:,}")

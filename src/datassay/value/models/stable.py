@@ -112,6 +112,15 @@ def _gradient_diameter(reach: float) -> float:
     return min(2.0, best + 0.5 * reach / steps)
 
 
+def _two_classes(X: ArrayLike, y: ArrayLike, name: str) -> tuple[Floats, NDArray[Any], Floats]:
+    """Features, the classes, and 1 for each record of the last one and −1 for the others."""
+    points, labels = check_X_y(X, y, dtype=np.float64)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise InputError(f"StableLogisticRegression tells two classes apart, and {name} has {len(classes)}")
+    return points, classes, np.where(labels == classes[-1], 1.0, -1.0)
+
+
 class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression of two classes with known stability, as a scikit-learn classifier.
 
@@ -201,11 +210,8 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def stability_on(self, X_val: ArrayLike, y_val: ArrayLike) -> "Stability":
         """The same constants for the mean loss on a public validation set: sharper, and proven (``Stability``)."""
         self.check_parameters()
-        points, labels = check_X_y(X_val, y_val, dtype=np.float64)
-        classes = np.unique(labels)
-        if len(classes) > 2:
-            raise InputError(f"StableLogisticRegression tells two classes apart, and y_val has {len(classes)}")
-        return Stability.of(self, self.prepare(points), np.where(labels == classes[-1], 1.0, -1.0))
+        points, _, sign = _two_classes(X_val, y_val, "y_val")
+        return Stability.of(self, self.prepare(points), sign)
 
     def prepare(self, X: Floats) -> Floats:
         """Features as the solver sees them: each row shortened to κ where it is longer, the constant appended."""
@@ -223,12 +229,8 @@ class StableLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         from datassay.value.models import kernels
 
         self.check_parameters()
-        points, labels = check_X_y(X, y, dtype=np.float64)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) > 2:
-            raise InputError(f"StableLogisticRegression tells two classes apart, and y has {len(self.classes_)}")
+        points, self.classes_, sign = _two_classes(X, y, "y")
         self.n_features_in_ = points.shape[1]
-        sign = np.where(labels == self.classes_[-1], 1.0, -1.0)
         prepared = self.prepare(points)
         w = np.empty(prepared.shape[1])
         ridge, start = np.full(len(w), float(self.lam)), np.zeros(len(w))

@@ -2,24 +2,22 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datassay._checkpoint import Checkpoint
+from datassay._crew import WorkerLostError
 from datassay._errors import InputError, LostError, UsageError
 from datassay._work import Bar
-from datassay.results import Parameter
+from datassay.results import Floats, Parameter
 from datassay.value.estimate import Estimate
 from datassay.value.models.coalitions import Answer, ModelGame, Task
-from datassay.value.models.options import Stopping
-from datassay.value.models.workers import UtilityCache, WorkerLostError, check_known, evaluate
+from datassay.value.models.workers import UtilityCache, check_known, evaluate
 
-Floats = NDArray[np.float64]
 FEWEST_DRAWS = 30  # before an interval is trusted to end the run
 
 
@@ -28,7 +26,6 @@ class Tally:
     """What happened on the way: counted, timed, and stopped by the rules."""
 
     game: ModelGame
-    rules: Stopping
     method: str
     what: str = "coalitions"
     coalitions: int = 0
@@ -42,30 +39,35 @@ class Tally:
     _next: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.rules.checkpoint is not None:
-            if self.rules.cache is not None:
+        rules = self.rules = self.game.rules
+        folder, cache = rules.run.get("checkpoint"), rules.run.get("cache")
+        if folder is not None:
+            if cache is not None:
                 raise UsageError("a checkpoint has a cache of its own: leave out one of cache and checkpoint")
             check_known(self.game)
-            parameters: dict[str, Parameter] = {"seed": self.rules.seed, **self.game.parameters}
-            checkpoint = Checkpoint(self.rules.checkpoint, self.method, parameters, self.game.fingerprint)
+            parameters: dict[str, Parameter] = {"seed": rules.seed, **self.game.parameters}
+            checkpoint = Checkpoint(folder, self.method, parameters, self.game.fingerprint)
             self.cache = UtilityCache(checkpoint.folder / "utilities.sqlite", self.game)
-        elif self.rules.cache is not None:
-            self.cache = UtilityCache(self.rules.cache, self.game)
+        elif cache is not None:
+            self.cache = UtilityCache(cache, self.game)
 
-    def answers(self, tasks: Iterator[Task], total: int | None) -> Iterator[Answer]:
+    def answers(self, tasks: Iterator[Task], total: int | None) -> Generator[Answer, None, None]:
         """Answers in order, with progress; an interruption ends them, and is remembered."""
-        rules = self.rules
-        bar = Bar(rules.progress, total or 0, self.what)
-        stream = evaluate(
-            self.game, tasks, n_jobs=rules.n_jobs, client=rules.client, cache=self.cache, seconds=rules.max_seconds
-        )
+        rules, run = self.rules, self.rules.run
+        bar = Bar(run.get("progress"), total or 0, self.what)
+        jobs, client = run.get("n_jobs"), run.get("client")
+        stream = evaluate(self.game, tasks, n_jobs=jobs, client=client, cache=self.cache, seconds=rules.max_seconds)
         with bar as report:
             try:
                 for answer in stream:
-                    self._count(answer)
+                    done = 1 if self.what == "bags" else len(answer.utilities)
+                    self.coalitions += done
+                    self.fits += answer.fresh
+                    self.failures += answer.failures
+                    self.message = self.message or answer.message
                     if total is None:
                         bar.extend(max(self.coalitions, self._guess()))
-                    report(len(answer.utilities) if self.what != "bags" else 1)
+                    report(done)
                     yield answer
                 if rules.max_seconds is not None and time.time() > self.started + rules.max_seconds:
                     self.stopped = self.stopped or "seconds"
@@ -80,23 +82,18 @@ class Tally:
                     kept = f"{self.coalitions:,} {self.what} are kept: run it again, and it goes on from there"
                 raise type(error)(f"{error}. {kept[0].upper()}{kept[1:]}") from None
             finally:
-                stream.close()  # type: ignore[attr-defined]
+                stream.close()
                 if self.cache is not None:
                     self.cache.close()
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """An interruption while answers are added up ends that, as one while they are awaited does."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.stopped = "interrupted"
-
-    def _count(self, answer: Answer) -> None:
-        self.coalitions += 1 if self.what == "bags" else len(answer.utilities)
-        self.fits += answer.fresh
-        self.failures += answer.failures
-        self.message = self.message or answer.message
+    def answering(self, tasks: Iterator[Task], total: int | None) -> Iterator[Iterator[Answer]]:
+        """The answers; an interruption while they are added up ends that, as one while they are awaited does."""
+        with closing(self.answers(tasks, total)) as stream:
+            try:
+                yield stream
+            except KeyboardInterrupt:
+                self.stopped = "interrupted"
 
     def _guess(self) -> int:
         """How many coalitions there will be, where it is not known: by the width so far, or by the time."""

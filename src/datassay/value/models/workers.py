@@ -1,7 +1,8 @@
 """Who evaluates coalitions, and where utilities are kept.
 
 Our own solver works in threads; other models in processes that map the data into their memory and stay from call to
-call. Answers come in the order of the tasks, whoever found them. What is found is kept on disk by coalition, if asked.
+call; both on a cluster, where there is one. Answers come in the order of the tasks. What is found is kept on disk by
+coalition, if asked.
 """
 
 import copy
@@ -11,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
@@ -20,13 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from datassay._cluster import Cluster
-from datassay._crew import Calls, Crew, Promise, WorkerLostError
+from datassay._crew import Calls, Crew, Promise
 from datassay._errors import CheckpointError, InputError, UnavailableError, UsageError
 from datassay._processes import Processes
 from datassay._work import workers
-from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, Floats, ModelGame, Task
-
-__all__ = ["UtilityCache", "WorkerLostError", "check_known", "evaluate"]
+from datassay.results import Floats
+from datassay.value.models.coalitions import Answer, Bools, Evaluator, FittedModels, ModelGame, Task
 
 
 def check_known(game: ModelGame) -> None:
@@ -156,11 +156,10 @@ def evaluate(
     client: object = None,
     cache: UtilityCache | None = None,
     seconds: float | None = None,
-) -> Iterator[Answer]:
-    """Answers to the tasks, in their order, at most a few ahead of the one being consumed.
+) -> Generator[Answer, None, None]:
+    """Answers to the tasks, at most a few ahead of the one being consumed, until the seconds are over.
 
-    Models fitted by scikit-learn work in processes that share the data by memory map; our own solver in threads; both
-    on a cluster, where there is one. Ends early when the seconds, counted from when the workers are there, are over.
+    They are counted from when the workers are there.
     """
     by = workers(n_jobs, client)
     runner: Crew

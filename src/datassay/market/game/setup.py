@@ -1,4 +1,4 @@
-"""What a disclosure game is played by and on: its rules, both sides' data, the mechanism between them, its track."""
+"""What a disclosure game is played with: its rules, the data of both sides, and the mechanism between them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,16 +12,12 @@ from datassay._choices import Metric, Unseen, Utility
 from datassay._errors import InputError, UsageError
 from datassay._run import Blocks, Schedule
 from datassay.data import Ids, Inputs, Labels, Points, prepare
-from datassay.market.game.result import TRACKED
 from datassay.market.moving import METRICS, MovingNeighbours, knn_utility
-from datassay.market.owner import DataOwner, RehearsingOwner
-from datassay.market.pricing import gini
+from datassay.market.owner import DataOwner, Floats, Ints, RehearsingOwner
 from datassay.market.strategies import NoisyShapley, Strategy, shapley_values
 from datassay.neighbors import as_floats
 from datassay.privacy import Ledger, NoisyRecords
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Bounds = str | tuple[ArrayLike, ArrayLike] | NDArray[np.float64]
 MOST_QUERIES: Final = 10**12  # of a record: far more than anybody will make, and still counted exactly
 FARTHEST: Final = 50  # scales of Laplace noise: more than that has a chance of 2e-22
@@ -62,35 +58,29 @@ class GameRules:
                 object.__setattr__(self, name, _checks.integer(name, getattr(self, name), at_least=least))
 
 
+def inputs_of(X: Points, y: Labels | None, X_val: Points | None, y_val: Labels | None, ids: Ids | None) -> Inputs:
+    """The owner's records and the consumer's validation points, encoded by the latter."""
+    if X_val is None:
+        raise UsageError("X_val must be given: the consumer's validation points, none of them the owner's records")
+    return prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
+
+
 @dataclass(frozen=True, eq=False)
 class GameSetup:
-    """Who plays: records, validation points, the mechanism between them."""
+    """The data of a game: records, validation points, and the mechanism between them."""
 
     inputs: Inputs
     points: Floats
     points_val: Floats
     mechanism: NoisyRecords
+    bounds: str
     run: Schedule
 
     @classmethod
-    def of(
-        cls,
-        X: Points,
-        y: Labels | None,
-        X_val: Points | None,
-        y_val: Labels | None,
-        epsilon: ArrayLike,
-        bounds: Bounds,
-        metric: Metric,
-        ids: Ids | None,
-        run: Blocks,
-    ) -> "GameSetup":
+    def of(cls, inputs: Inputs, epsilon: ArrayLike, bounds: Bounds, metric: Metric, run: Blocks) -> "GameSetup":
         """Check the data and set up the mechanism."""
-        if X_val is None:
-            raise UsageError("X_val must be given: the consumer's validation points, none of them the owner's records")
-        inputs = prepare(X, y, X_val, y_val, ids=ids, fitted_on="validation")
-        points, points_val = as_floats("X", inputs.points), as_floats("X_val", inputs.points_val)
-        points, points_val = (np.ascontiguousarray(p, np.float64) for p in (points, points_val))
+        points = np.ascontiguousarray(as_floats("X", inputs.points), np.float64)
+        points_val = np.ascontiguousarray(as_floats("X_val", inputs.points_val), np.float64)
         if not len(points) or not len(points_val):
             raise InputError(f"{'X_val' if len(points) else 'X'} has no rows")
         if points.shape[1] == 0:
@@ -105,7 +95,7 @@ class GameSetup:
             raise InputError(f"X_val has a row of length zero at row {int(zero.argmax())}: cosine has no meaning there")
         low, high = _bounds(bounds, points, points_val)
         schedule = replace(Schedule.of(run), progress=None, here=True)  # a bar counts queries, not passes
-        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), schedule)
+        return cls(inputs, points, points_val, NoisyRecords(low, high, epsilon), _in_words(bounds), schedule)
 
     def at(self, epsilon: float) -> "GameSetup":
         """The same with another ε."""
@@ -123,10 +113,10 @@ class GameSetup:
 
     def evaluate(self, points: Floats, use: Ints | None, rules: GameRules) -> float:
         """Utility of these points, computed anew."""
-        codes = self.inputs.codes if use is None else self.inputs.codes[use]
+        some = slice(None) if use is None else use
         return knn_utility(
-            points if use is None else points[use], codes, self.points_val, self.inputs.codes_val,
-            self.inputs.n_classes, k=rules.k, metric=rules.metric, utility=rules.utility, run=self.run,
+            points[some], self.inputs.codes[some], self.points_val, self.inputs.codes_val, self.inputs.n_classes,
+            k=rules.k, metric=rules.metric, utility=rules.utility, run=self.run,
         )  # fmt: skip
 
     def check_reach(self) -> Floats:
@@ -199,42 +189,9 @@ def _bounds(bounds: Bounds, points: Floats, points_val: Floats) -> tuple[Floats,
     )
 
 
-def bounds_in_words(bounds: Bounds) -> str:
+def _in_words(bounds: Bounds) -> str:
     """Bounds in a word, or as numbers if there are two."""
     if isinstance(bounds, str):
         return bounds
     low, high = (np.asarray(bound, np.float64) for bound in bounds)
     return f"{float(low):g} to {float(high):g}" if low.ndim == high.ndim == 0 else "given, one a feature"
-
-
-class Track:
-    """The trajectory, row by row."""
-
-    def __init__(self, stage: GameSetup, model: MovingNeighbours, worth: Floats | None) -> None:
-        self.stage, self.model, self.worth = stage, model, worth
-        self.rows: list[tuple[float, ...]] = []
-
-    def add(self, step: int, queries: Ints, received: Ints, utility: float, scores: Floats | None) -> None:
-        """Write down where the game is."""
-        total = int(queries.sum())
-        if self.rows and self.rows[-1][0] == step:
-            return
-        error = agree = math.nan
-        if self.worth is not None:
-            seen = received > 0
-            if seen.any():
-                error = float(np.sqrt(((self.model.centres - self.stage.points)[seen] ** 2).sum(axis=1)).mean())
-            if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0 and np.ptp(self.worth) > 0:
-                from scipy.stats import spearmanr
-
-                agree = float(spearmanr(scores, self.worth).statistic)
-        self.rows.append((step, total, self.stage.epsilon * total, utility, gini(queries), agree, error))
-
-    @property
-    def queries(self) -> int:
-        """Queries made by the last row."""
-        return int(self.rows[-1][1])
-
-    def columns(self) -> dict[str, Floats]:
-        """The rows as columns."""
-        return dict(zip(TRACKED, np.array(self.rows, np.float64).T, strict=True))
