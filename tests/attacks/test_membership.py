@@ -1,5 +1,6 @@
 """Membership games: the harness is tested, not only used."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import datassay as da
 from datassay import oracle
-from datassay.attacks import View
+from datassay.attacks import View, kernels
 from datassay.attacks import membership as games_room
 from datassay.neighbors import Given
 
@@ -156,6 +157,14 @@ class TestScores:
                 expected = oracle.target_waka(range(10), match, 0, k, loss)
                 assert attack.values[attack.games == g][t] == pytest.approx(float(expected), abs=1e-12)
 
+    @pytest.mark.parametrize("k", [1, 2, 4])
+    def test_t_waka_stays_within_its_arrays(self, k, monkeypatch):
+        """Compiled, it would not notice; not compiled, NumPy does."""
+        X, y = population(30)
+        expected = da.membership_attack(X, y, "t-waka", k=k, games=2).values
+        monkeypatch.setattr(kernels, "write_target_waka", kernels.write_target_waka.py_func)
+        np.testing.assert_allclose(da.membership_attack(X, y, "t-waka", k=k, games=2).values, expected, atol=1e-12)
+
     def test_attacks_find_members_and_k_hides_them(self):
         table = da.load_dataset("census")
         for method in ("lira", "lira-offline", "t-waka", "confidence", "calibrated-confidence"):
@@ -201,6 +210,35 @@ def test_each_attack_by_hand():
         for t, (loss, mean_in, mean_out) in enumerate([(0.0, 0.0, 0.75), (1.0, 0.25, 0.5)])
     ]
     np.testing.assert_allclose(games_room._lira(view), expected, rtol=1e-9)
+
+
+def test_a_single_shadow_model_has_its_own_loss_for_a_mean_and_no_spread():
+    from scipy.stats import norm
+
+    view = made_view([0.5], [[1.0]], [[0.0, 0.5]])
+    typical, rounding = 0.0625 / 2, 0.25 / 12
+    inside, outside = 8 * typical / 9 + rounding, (2 * 0.0625 + 8 * typical) / 10 + rounding
+    expected = norm.logpdf(0.5, 1.0, inside**0.5) - norm.logpdf(0.5, 0.25, outside**0.5)
+    assert games_room._lira(view).tolist() == [pytest.approx(expected, rel=1e-9)]
+
+
+def test_a_checkpoint_of_other_copies_is_refused(tmp_path):
+    X, y = population(60)
+    given = {"games": 2, "checkpoint": tmp_path / "kept"}
+    first = da.membership_attack(X, y, held=X + 0.1, **given)
+    assert da.membership_attack(X, y, held=X + 0.1, **given).values.tolist() == first.values.tolist()
+    for other in ({"held": X - 0.1}, {}):
+        with pytest.raises(da.InputError, match="held was"):
+            da.membership_attack(X, y, **other, **given)
+
+
+@pytest.mark.parametrize("outside", [19, 20, 99, 100, 999, 1000])
+def test_rates_are_told_where_one_non_member_is_no_more_than_they_allow(outside):
+    members = np.arange(outside + 10) < 10
+    attack = da.Attack(np.arange(outside + 10) % 7.0, np.arange(outside + 10), members, "mine")
+    facts = attack.facts()
+    for rate, least in ((0.05, 20), (0.01, 100), (0.001, 1000)):
+        assert facts[f"tpr.{rate:g}"] == (attack.tpr(rate) if outside >= least else None)
 
 
 def test_who_looks_the_same_in_and_out_is_told_nothing():
@@ -345,6 +383,15 @@ class TestOnion:
         assert len(peeled.removed) == 24
         assert peeled.by == by
 
+    def test_who_is_no_more_exposed_is_not_less_exposed_either(self):
+        moved = np.array([0.5, 0.25, 0.0, 0.0, -0.5])
+        peeled = replace(
+            da.onion(*population(20), by="random", share=0.2, k=1, games=2),
+            values=moved, ids=np.arange(5), before=np.zeros(5), after=moved, influence=moved,
+        )  # fmt: skip
+        facts = peeled.facts()
+        assert (facts["share_more_exposed"], facts["share_less_exposed"], facts["remaining"]) == (0.4, 0.2, 5)
+
     def test_values_of_ones_own(self):
         X, y = population(120)
         peeled = da.onion(X, y, by=da.knn_shapley(X, y), k=1, games=3)
@@ -375,6 +422,7 @@ class TestExposure:
         assert quadrants["c"] == "protect"
         assert set("defgh") == {name for name, q in quadrants.items() if q == "keep"}
         assert joined.ids[joined.candidates()].tolist() == ["a"]
+        assert joined.candidates(0).tolist() == []
         assert "delete first: 1 (12.5%)" in joined.summary()
         again = da.load_result(joined.save(tmp_path / "e.parquet"))
         assert isinstance(again, da.Exposure)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from scipy.stats import t as student
 
 import datassay as da
 from datassay.identity import risk_kernels
+from datassay.identity.results import Risk
 
 
 def gower(one, other, frame):
@@ -408,3 +410,73 @@ def test_queries_are_scored_as_the_reference_scores_whom_they_match(seed, weight
         assert found.values[q] == pytest.approx(best[0], abs=1e-12)
         if best[0] > 0:
             assert (found.linkability[q], found.gain[q]) == pytest.approx(best[1:], abs=1e-12)
+
+
+def test_intervals_are_those_of_students_t():
+    people = da.census(40, seed=6)
+    half = [
+        np.subtract(found.upper, found.values)
+        for found in (
+            da.reidentification_shapley(
+                people, people, people=8, method="sampled", permutations=3, confidence=confidence
+            )
+            for confidence in (0.5, 0.95)
+        )
+    ]
+    np.testing.assert_allclose(half[1], half[0] * student.ppf(0.975, 2) / student.ppf(0.75, 2), atol=1e-12)
+    assert half[0].max() > 0
+
+
+def test_who_is_not_in_the_release_has_nothing_and_headline_numbers_are_of_those_who_are():
+    people = da.census(60, seed=7)
+    found = da.reidentification_risk(people, people.select(np.arange(20, 60)), permutations=3)
+    frame, facts = found.to_frame("pandas"), found.facts()
+    parts = ["risk", "linkability", "gain", "guess"]
+    assert (frame.loc[~frame.present, parts] == 0).all(axis=None)
+    for name, mean in zip(
+        ("mean_risk_present", "linkability", "gain", "guess_risk"), frame[frame.present][parts].mean(), strict=True
+    ):
+        assert facts[name] == pytest.approx(mean)
+    assert (facts["people"], facts["present"], facts["highest_risk"]) == (60, 40, frame.risk.max())
+    assert facts["control_risk"] == pytest.approx(found.attacked[~found.present, 2].mean())
+    assert facts["mean_risk"] == pytest.approx(frame.risk.mean())
+    assert da.reidentification_risk(people, people, permutations=3).facts()["control_risk"] is None
+
+
+def judged(values, guess=0.0, control=(), half=None):
+    n = len(values)
+    nothing, values = np.zeros(n), np.array(values, float)
+    return Risk(
+        values, np.arange(n), np.ones(n, bool), nothing, nothing, np.full(n, guess), np.array(control), np.zeros((n, 3)),
+        ("all",), np.ones(1), np.zeros((1, 3)), *(() if half is None else (values - half, values + half)),
+    ).verdict()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"values": [0.5] * 19}, "19 people in the release are too few"),
+        ({"values": [0.5] * 20, "guess": 0.4}, "0.100 more than picking a record"),
+        ({"values": [0.5] * 20, "guess": 0.5}, "no better than picking"),
+        # The mean of 100 risks of 0 and 1 has the standard error 0.05, that of controls of 0 and 2c the error c/10.
+        ({"values": [0, 1] * 50, "guess": 0.39}, "0.110 more than picking a record"),
+        ({"values": [0, 1] * 50, "guess": 0.41}, "no better than picking"),
+        ({"values": [0, 1] * 50, "control": [0.4] * 9}, "a control of 9 people is too small"),
+        ({"values": [0, 1] * 50, "control": [0.35] * 10}, "score 0.150 more than people who are not in it"),
+        ({"values": [0, 1] * 50, "control": [0, 0.72] * 50}, "score 0.140 more than people who are not in it"),
+        ({"values": [0, 1] * 50, "control": [0, 0.76] * 50}, "at no more risk than people who are not in it"),
+        ({"values": [0.5] * 20, "control": [0.5] * 10}, "at no more risk than people who are not in it"),
+        # Half-widths of 0.1 for each of 100 people are 0.01 for their mean.
+        ({"values": [0.5] * 100, "half": 0.1, "guess": 0.479}, "0.021 more than picking a record"),
+        ({"values": [0.5] * 100, "half": 0.1, "guess": 0.481}, "no better than picking"),
+    ],
+)  # fmt: skip
+def test_a_verdict_wants_a_difference_of_two_standard_errors(given, said):
+    assert said in judged(**given)
+
+
+@pytest.mark.parametrize("more", ["LIMIT 1", "ORDER BY age", "GROUP BY age", "UNION ALL SELECT 1", "QUALIFY age > 4"])
+def test_a_query_is_one_condition_and_nothing_else(more):
+    people = da.census(20)
+    with pytest.raises(da.InputError, match="one condition on the columns and nothing else"):
+        da.score_queries(people, people, [f"age > 3 {more}"])

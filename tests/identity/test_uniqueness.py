@@ -13,6 +13,7 @@ from datassay import oracle
 from datassay._run import Schedule
 from datassay.data import Column, Table
 from datassay.identity import engine
+from datassay.identity.counting import Cells
 
 
 def table_of(rows, names="abcdefgh"):
@@ -928,3 +929,77 @@ def test_sampled_means_are_shares_of_sampled_people(weighted):
     np.testing.assert_allclose(mean.values, exact.mean().values, atol=0.2)
     inside = (mean.lower <= exact.mean().values) & (exact.mean().values <= mean.upper)
     assert inside.mean() >= 0.75
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_attributes_of_many_values_are_counted_as_pandas_counts(seed):
+    """Groups times levels are more than the rows: groups are found in a table in which they get in each other's way."""
+    frame = pd.DataFrame(np.random.default_rng(seed).integers(0, 300, (1500, 3)), columns=list("abc"))
+    sets = da.uniqueness_shapley(frame).sets()
+    for chosen in (["a", "b"], ["a", "c"], ["b", "c"], ["a", "b", "c"]):
+        sizes, told = frame.groupby(chosen).size(), sets.of(chosen)
+        assert told["groups"] == len(sizes)
+        assert told["unique"] == pytest.approx((sizes == 1).sum() / 1500)
+        assert told["entropy"] == pytest.approx(entropy(frame, chosen), abs=1e-12)
+    orders = da.uniqueness_shapley(frame, method="sampled", permutations=3)
+    np.testing.assert_allclose(orders.mean().total, entropy(frame, ["a", "b", "c"]), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_memory_that_many_sets_of_attributes_need_is_told_beforehand(n_jobs):
+    """Of few rows it is the table of all sets that needs the memory."""
+    import tracemalloc
+
+    rows = np.random.default_rng(0).integers(0, 2, (6, 15)).astype(np.int32)
+    names = tuple(np.array(["0", "1"]) for _ in range(15))
+    cells = Cells(tuple("abcdefghijklmno"), np.ascontiguousarray(rows.T), names, np.ones(6))
+    schedule = Schedule(n_jobs=n_jobs, memory=2**32)
+    engine.exact(cells, cells.weights, schedule, wanted=6)
+    tracemalloc.start()
+    engine.exact(cells, cells.weights, schedule, wanted=6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < engine.exact_bytes(6, 15, n_jobs) < 10 * peak
+
+
+@pytest.mark.parametrize(
+    ("told", "of"),
+    [
+        (engine.exact_bytes, (100, 6, 2, 10)),
+        (engine.sampled_bytes, (100, 6, 2, 10)),
+        (engine.exact_seconds, (100, 6)),
+        (engine.order_seconds, (100, 10)),
+    ],
+)
+def test_more_rows_attributes_threads_or_people_take_more(told, of):
+    for i in range(len(of)):
+        assert told(*of[:i], 2 * of[i], *of[i + 1 :]) > told(*of) > 0
+
+
+def test_large_numbers_without_a_sign_stay_apart():
+    numbers = np.array([2**62 + i for i in range(4)], np.uint64)
+    assert da.uniqueness_shapley(pd.DataFrame({"a": numbers})).groups().sizes.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "width", "suspected"),
+    [
+        ([1001, 1002, 2001], 4, True),
+        ([1001, 1002, 2001], 5, False),
+        ([101, 102, 201], 3, False),
+        ([999, 1002], 3, False),
+    ],
+)
+def test_codes_are_suspected_from_four_digits_on_in_bins_no_wider_than_digits(numbers, width, suspected):
+    found = da.uniqueness_shapley(pd.DataFrame({"zip": numbers}), coarsen={"zip": width})
+    assert any("are codes" in note for note in found.notes) == suspected
+
+
+def test_an_attribute_is_left_out_where_nothing_coarser_helps():
+    frame = pd.DataFrame({"name": [f"n{i}" for i in range(60)], "age": np.arange(60) // 2, "sex": ["f", "m"] * 30})
+    for columns in (["name", "age"], ["name", "sex"], ["sex", "name", "age"]):
+        plan = da.suggest_coarsening(frame, columns, target=0.0, steps=1)
+        assert plan.ids.tolist() == ["as it is", "name left out"]
+        assert plan.coarsen == {"name": None}
+        sizes = frame.groupby([name for name in columns if name != "name"]).name.transform("size")
+        assert plan.values.tolist() == [1.0, (sizes == 1).mean()]

@@ -60,6 +60,34 @@ class TestMovingNeighbours:
             )
             assert model.move(i, centres[i]) == anew == model.utility
 
+    @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+    @pytest.mark.parametrize("d", [1, 4, 5, 7, 8])
+    def test_any_number_of_features_and_points_at_the_origin(self, metric, d):
+        rng = np.random.default_rng(d)
+        n, codes, codes_val, X_val = 15, rng.integers(0, 3, 15), rng.integers(0, 3, 20), rng.normal(size=(20, d))
+        model = MovingNeighbours(n, codes, X_val, codes_val, 3, k=4, metric=metric)
+        centres = np.zeros((n, d))
+        for step in range(40):
+            i = int(rng.integers(n))
+            centres[i] = rng.normal(size=d) * (step % 4 > 0)
+            anew = knn_utility(centres, codes, X_val, codes_val, 3, k=4, metric=metric, utility="votes", run=ONE)
+            assert model.move(i, centres[i]) == anew
+
+    @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+    @pytest.mark.parametrize("n", [59, 60, 61])
+    def test_lists_that_run_short_are_made_anew(self, metric, n):
+        """One point after another leaves for where the others have gone before, until all have."""
+        rng = np.random.default_rng(n)
+        centres, X_val = rng.uniform(0.1, 0.9, (n, 5)), rng.uniform(0.1, 0.9, (6, 5))
+        codes, codes_val = rng.integers(0, 3, n), rng.integers(0, 3, 6)
+        model = MovingNeighbours(n, codes, X_val, codes_val, 3, k=2, metric=metric, unseen="absent")
+        for i in range(n):
+            model.move(i, centres[i])
+        for i in [*range(n), *range(0, n, 3)]:
+            centres[i] = -rng.uniform(0.1, 0.9, 5)
+            anew = knn_utility(centres, codes, X_val, codes_val, 3, k=2, metric=metric, utility="votes", run=ONE)
+            assert model.move(i, centres[i]) == anew
+
     def test_thousands_of_small_moves(self):
         """Points drift as centres do, so that lists shrink, are made anew and fill again."""
         rng = np.random.default_rng(1)
@@ -1181,6 +1209,21 @@ class TestEquilibrium:
         assert made_up.best_response(1.0, 9, chance=0.5) == (0.2, 60.0)
         assert made_up.best_response(1.0, 9) == (0.2, 60.0)
         assert made_up.best_response(1.0, 5) is None
+
+    def test_the_owner_picks_what_costs_most_and_spreads_it_most_evenly(self):
+        found = self.search(repeats=1, epsilons=[1.0], t_maxes=[2])
+        some = {name: np.zeros(4) for name in ("repeat", "queries", "utility", "inclusiveness", "spearman")}
+        some |= {"epsilon": np.array([1.0, 1.0, 2.0, 2.0]), "t_max": np.array([2.0, 3.0, 2.0, 3.0])}
+        some |= {"exploration": np.full(4, 0.1), "reached": np.ones(4)}
+        for budget, uneven, best in (
+            ([30.0, 20.0, 10.0, 0.0], [0.5] * 4, 0),
+            ([10.0, 20.0, 30.0, 0.0], [0.5, 0.1, 0.9, 0.0], 2),
+            ([30.0] * 4, [0.5, 0.1, 0.2, 0.3], 1),
+            ([30.0, 30.0, 30.0, 20.0], [0.5, 0.4, 0.2, 0.1], 2),
+        ):
+            made_up = replace(found, budget=np.array(budget), gini=np.array(uneven), **some)
+            expected = {name: some[name][best] for name in ("epsilon", "t_max", "exploration")}
+            assert made_up.solution() == expected | {"budget": budget[best], "gini": uneven[best]}
 
     def test_nobody_reaches_it(self):
         found = self.search(epsilons=[0.1], t_maxes=[1], repeats=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import datassay as da
 from datassay import InputError, oracle
-from datassay.market import cover, gini
+from datassay.market import cover, cover_kernels, gini
 
 WORTH = st.lists(
     st.one_of(st.integers(-2, 12).map(lambda i: i / 8), st.floats(-1, 1).map(lambda x: round(x, 6))),
@@ -42,6 +42,8 @@ def test_the_price_is_value_and_a_privacy_cost():
     assert prices.for_sale.tolist() == [True, True, False]
     assert "2 of 3 records are for sale" in prices.summary()
     assert prices.method == "knn_shapley"
+    assert prices.notes == values.notes
+    assert da.price([-1.0, 0.0]).notes == ("no record has a positive value: nothing is for sale",)
 
 
 @settings(max_examples=300, deadline=None)
@@ -63,6 +65,15 @@ def test_the_cover_is_the_cheapest_of_all(worth, theta, gamma, part, exactly):
     assert (np.asarray(worth)[bought.chosen] > 0).all()
     assert (np.asarray(worth)[bought.greedy] > 0).all()
     assert bought.payments.sum() == pytest.approx(bought.cost)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=20), THETA, st.floats(0.01, 1))
+def test_the_greedy_cover_does_without_none_of_its_records(worth, theta, part):
+    target = part * sum(worth)
+    bought = da.price(worth, theta, 1.0).buy(target)
+    given = np.array(worth)[bought.greedy]
+    assert (given.sum() - given < target).all()
 
 
 @pytest.mark.parametrize("theta", [0.5, 2.0, 3.0])
@@ -127,6 +138,18 @@ class TestErratum11:
         assert search.proven.all()
 
 
+def the_core_finds_the_cheapest(seed, most, states):
+    rng = np.random.default_rng(seed)
+    worth = rng.integers(1, 40, int(rng.integers(2, most + 1))) / 8
+    prices = da.price(worth, float(rng.choice([0.5, 1.5])), 2.0)
+    target = float(rng.uniform(0.1, 0.9)) * math.fsum(worth)
+    market = cover.Market(prices.order, worth, prices.values, target)
+    found, _ = cover._search_core(market, market.rows, states)
+    best = oracle.cheapest_cover(worth.tolist(), prices.values.tolist(), target)
+    assert market.covers(found)
+    assert market.price(found) == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+
+
 class TestNumberOfRecords:
     """What the relaxation does not see: whole records are bought, so many or one more."""
 
@@ -147,6 +170,35 @@ class TestNumberOfRecords:
         assert bought.value >= target
         assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
 
+    @pytest.mark.parametrize("states", [1, 2, 3, 5, 9])
+    def test_however_few_states_the_core_may_have_it_finds_the_cheapest_of_sixteen(self, states):
+        """All subsets of the sixteen records that come next are combined with what states there are."""
+        for seed in range(20):
+            the_core_finds_the_cheapest(seed, 12, states)
+
+    @pytest.mark.parametrize("states", [2, 4, 8])
+    def test_the_core_stays_within_its_arrays(self, states, monkeypatch):
+        """Compiled, it would not notice; not compiled, NumPy does."""
+        for name in ("search_core", "_grow", "_last_within", "_plus"):
+            monkeypatch.setattr(cover_kernels, name, getattr(cover_kernels, name).py_func)
+        for seed in range(20):
+            the_core_finds_the_cheapest(seed, 7, states)
+
+    def test_what_the_core_proves_is_the_cheapest_within_its_slack(self):
+        """Where the relaxation buys nearly twice what is known: the slack is a part of the cost known, not of its own."""
+        worth, cost = np.array([9.0, 10.0, 10.0]), np.array([0.89, 1 - 1.2 * cover.SURE, 1.0])
+        market = cover.Market(np.arange(3), worth, cost, 10.0)
+        assert cover._search_core(market, np.array([2]), 2**12)[0].tolist() == [1]
+        assert cover._search_core(market, np.array([2]), 2**12)[1]
+
+    @given(st.lists(st.integers(1, 9).map(lambda i: i / 10), min_size=1, max_size=30), st.data())
+    def test_the_first_that_reach_a_target_are_as_few_as_can_be_although_running_sums_are_rounded(self, worth, data):
+        values, n = np.array(worth), len(worth)
+        target = math.fsum(worth[: data.draw(st.integers(1, n))])
+        market = cover.Market(np.arange(n), values, values, target)
+        fewest = next(i for i in range(1, n + 1) if math.fsum(worth[:i]) >= target)
+        assert market.first(np.arange(n)).tolist() == list(range(fewest))
+
     @settings(max_examples=60, deadline=None)
     @given(WORTH, THETA, GAMMA, st.floats(0.01, 1))
     def test_what_scipys_solver_says_is_checked_and_exact(self, worth, theta, gamma, part):
@@ -163,6 +215,18 @@ class TestNumberOfRecords:
         assert bought.bound <= math.fsum(prices.values[list(best)]) * (1 + 1e-9)
         if bought.proven:
             assert bought.cost == pytest.approx(math.fsum(prices.values[list(best)]), rel=1e-9)
+
+    @pytest.mark.parametrize("seed", range(1, 6))
+    def test_scipys_solver_alone_finds_the_cheapest_and_proves_it(self, seed, monkeypatch):
+        rng = np.random.default_rng(seed)
+        prices = da.price(rng.uniform(0.1, 1, 25), float(rng.choice([0.5, 1.5])), 1.0)
+        cheapest = prices.buy(share=0.5)
+        for name, value in (("FEW_STATES", 1), ("MOST_STATES", 1), ("HALVED", 0), ("NEAR", 1), ("COARSE", 0.0)):
+            monkeypatch.setattr(cover, name, value)
+        bought = prices.buy(share=0.5)
+        assert cheapest.proven
+        assert bought.proven
+        assert bought.cost == pytest.approx(cheapest.cost, rel=1e-9)
 
     def test_scipys_solver_settles_what_was_in_doubt_and_keeps_quiet(self, capfd):
         asked = []
