@@ -25,6 +25,17 @@ def test_precision_looks_at_as_many_records_as_there_are_errors():
     assert da.detect_errors([-3, -1, -1, -1, 1], [1, 0, 1, 0, 0]).precision == pytest.approx((1 + 1 / 3) / 2)
 
 
+@given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 40))
+def test_precision_is_that_of_the_sorted_values_with_ties_in_any_order(seed, n, levels):
+    """Each record counts with its chance of being among as many of the lowest as there are errors."""
+    rng = np.random.default_rng(seed)
+    errors = int(rng.integers(1, n))
+    values, wrong = rng.integers(0, levels, n).astype(float), rng.permutation(n) < errors
+    lower, equal = (values[None, :] < values[:, None]).sum(axis=1), (values[None, :] == values[:, None]).sum(axis=1)
+    chance = np.clip((errors - lower) / equal, 0, 1)
+    assert da.detect_errors(values, wrong).precision == pytest.approx(chance[wrong].sum() / errors, abs=1e-12)
+
+
 def test_corrupted_labels_differ_exactly_where_marked():
     y = np.random.default_rng(0).choice(["a", "b", "c"], 500)
     labels, wrong = da.corrupt_labels(y, rate=0.2, seed=3)
@@ -140,6 +151,11 @@ class TestCurves:
         table = da.read_table(curve.save(tmp_path / "c.csv"))
         np.testing.assert_allclose(table["mcc"], curve.scores["mcc"])
         assert "against random order" in repr(curve)
+
+    @pytest.mark.parametrize("fractions", [[], [1.0], [0.2, 0.999]])
+    def test_a_step_that_leaves_nobody_is_refused(self, fractions):
+        with pytest.raises(da.UsageError, match="at least one of the 120 records"):
+            da.removal_curve(self.values, self.X, self.y, self.X_test, self.y_test, fractions=fractions)
 
     def test_class_ratio_counts_the_records_present(self):
         curve = da.removal_curve(

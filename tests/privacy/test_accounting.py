@@ -105,6 +105,16 @@ def test_calibration_is_just_enough(noise, epsilon, count, sampling):
     assert total_epsilon([less], 1e-5) > epsilon
 
 
+@pytest.mark.parametrize("epsilon", [5.0, 20.0, 150.0])
+def test_a_large_epsilon_needs_less_noise_than_the_sensitivity(epsilon):
+    """Down to where δ(ε) of the closed form is δ, by another search."""
+    from scipy.optimize import brentq
+
+    mu = brentq(lambda mu: gaussian_delta(mu, epsilon) - 1e-5, 1e-3, 50)
+    assert mu > 1
+    assert calibrate("gaussian", epsilon, 1e-5).scale == pytest.approx(1 / mu, rel=2e-4)
+
+
 BASE = {"epsilon": 0.5, "delta": 1e-5, "count": 20, "sampling": 0.1}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datassay as da
-from datassay.privacy import Cost, accounting, add_noise, auditing, calibrate, releases, sampling
+from datassay.privacy import Cost, accounting, add_noise, auditing, calibrate, records, releases, sampling
 from datassay.privacy.evidence import lower_rate, one_run_bound, upper_rate
 
 DELTA, SURE = 1e-5, 0.99999  # an honest mechanism is refuted once in 100,000 audits
@@ -90,6 +90,13 @@ def test_too_little_noise_is_caught(settings, factor, monkeypatch):
         settings = settings | {"trials": settings["trials"] // 4}
     found = da.audit(**settings, epsilon=6.0, delta=DELTA)
     assert found.refuted, found
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_value_told_with_next_to_no_noise_is_caught(relation, monkeypatch):
+    """Whichever way the pair of data sets differs, it moves the value that is looked at."""
+    spoiled(monkeypatch, 0.01)
+    assert da.audit("private_knn_shapley", epsilon=6.0, delta=DELTA, relation=relation, k=3, trials=200).refuted
 
 
 def test_the_papers_formula_is_caught():
@@ -354,6 +361,17 @@ class TestNoisyRecords:
         monkeypatch.setattr(NoisyRecords, "release", release)
         found = da.audit("noisy_records", epsilon=1.0, delta=DELTA, trials=2000)
         assert "noise repeats itself" in found.faults
+
+    def test_copies_of_all_features_show_more_than_one_feature_is_worth(self, monkeypatch):
+        """Each feature has a quarter of ε: beyond it goes only who looks at all of them, each in units of its noise."""
+        rng = np.random.default_rng(0)  # noise of a simulation, which is quick
+        monkeypatch.setattr(records, "add_noise", lambda values, _, scale: values + rng.laplace(0, scale, values.shape))
+        bounds = auditing.evaluate  # whether the noise is of the kind claimed takes the accountant longer
+        monkeypatch.setattr(auditing, "evaluate", lambda games, delta, _, error: bounds(games, delta, (), error))
+        found = da.audit("noisy_records", epsilon=12.0, delta=DELTA, trials=40_000, confidence=SURE)
+        assert not found.refuted, found
+        assert found.bounds["all features, known guess 1"] > 12.0 / 4 > found.bounds["one feature, known guess 1"]
+        assert found.bounds["one feature, known guess 1"] > 1.0
 
     def test_it_has_no_samples(self):
         with pytest.raises(da.InputError, match="claims nothing from sampling"):

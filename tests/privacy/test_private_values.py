@@ -7,7 +7,7 @@ import pytest
 
 import datassay as da
 from datassay import BudgetExceededError, Ledger, private_knn_shapley, private_tknn_shapley
-from datassay.privacy import NoisyRecords, releases, sampling, total_epsilon
+from datassay.privacy import Cost, NoisyRecords, releases, sampling, total_epsilon
 
 KEY = b"0123456789abcdef" * 2
 
@@ -31,13 +31,42 @@ def test_without_noise_private_values_are_the_values(silent):
             np.testing.assert_allclose(private.values, da.tknn_shapley(*data, tau=tau).values, rtol=0, atol=1e-13)
 
 
-def test_released_are_matching_and_other_neighbours(silent):
+@pytest.mark.parametrize("chance", [1.0, 0.3])
+def test_released_are_matching_and_other_neighbours(chance, silent, monkeypatch):
+    """Those in the point's own sample, where there are samples; the paper's counts are of its records, too."""
+    monkeypatch.setattr(sampling, "new_key", lambda: KEY)
+    monkeypatch.setattr(releases, "_threshold_cost", lambda *_: Cost("gaussian", 100.0))  # of noise that is not added
     X, y, X_val, y_val = problem(3)
-    counts = private_tknn_shapley(X, y, X_val, y_val, delta=1e-3).statistics.counts
+    two, three = (
+        private_tknn_shapley(X, y, X_val, y_val, delta=1e-3, sampling=chance, release=release).statistics.counts
+        for release in ("histogram", "paper")
+    )
     unit = [points / np.linalg.norm(points, axis=1, keepdims=True) for points in (X, X_val)]
     near = -(unit[1] @ unit[0].T) <= -0.5
+    taken = np.zeros_like(near)
+    for t in range(len(X_val)):
+        taken[t, sampling.members(KEY, (t,), len(X), chance)] = True
+    near &= taken
     match = y[None, :] == y_val[:, None]
-    np.testing.assert_array_equal(counts, np.stack([(near & match).sum(1), (near & ~match).sum(1)], axis=1))
+    np.testing.assert_array_equal(two, np.stack([(near & match).sum(1), (near & ~match).sum(1)], axis=1))
+    np.testing.assert_array_equal(three, np.stack([taken.sum(1), near.sum(1), (near & match).sum(1)], axis=1))
+
+
+def test_the_counts_of_a_sample_are_written_where_they_belong(silent, monkeypatch):
+    """The compiled code is not held to the bounds of what it is given: what lies behind must be as it was."""
+    from datassay.privacy import kernels
+
+    honest, n = kernels.count_members, 60
+
+    def guarded(inside, codes, targets, members, counts):
+        room = np.full((n, 3), -1)
+        honest(inside, codes, targets, members, room[: len(counts)])
+        counts[:] = room[: len(counts)]
+        assert (room[len(counts) :] == -1).all()
+
+    monkeypatch.setattr(kernels, "count_members", guarded)
+    monkeypatch.setattr(releases, "_threshold_cost", lambda *_: Cost("gaussian", 100.0))
+    assert private_tknn_shapley(*problem(n=n), delta=1e-3, sampling=0.3).statistics.counts.any()
 
 
 def by_hand(match, matching, others, classes):
@@ -257,6 +286,14 @@ class TestLedger:
         assert told["result"] == str(private.statistics.counts.tolist())
         assert ledger.releases()[0].secret not in str(told)
 
+    @pytest.mark.parametrize("chance", [1.0, 0.5])
+    def test_a_secret_is_kept_only_of_samples(self, chance, tmp_path):
+        """It is what it takes to draw the same samples again: a release of everybody can be served without."""
+        ledger = Ledger(tmp_path / "l", epsilon=1.0, delta=1e-4)
+        private_tknn_shapley(*problem(), epsilon=0.5, delta=1e-4, sampling=chance, ledger=ledger)
+        (line,) = ledger.releases()
+        assert (line.secret is None) == (chance == 1)
+
     def test_other_data_or_another_question_is_another_release(self, tmp_path):
         ledger = Ledger(tmp_path / "l", epsilon=3.0, delta=1e-4)
         X, y, X_val, y_val = problem()
@@ -437,6 +474,21 @@ class TestKnn:
         with pytest.raises(da.InputError, match="releases no statistics"):
             private.value_record([0, 0, 0], 1)
 
+    def test_owners_who_share_their_values_face_what_composes(self):
+        """Ten values with Gaussian noise of their own are one whose μ is √10 times as large; counts are told to all."""
+        from scipy.optimize import brentq
+
+        from datassay.privacy.accounting import gaussian_delta
+
+        alone = private_knn_shapley(*problem(), epsilon=0.5, delta=1e-3)
+        (cost,) = alone.costs
+        mu = math.sqrt(10) * cost.sensitivity / cost.scale
+        for delta in (None, 1e-5):
+            expected = brentq(lambda e, delta=delta: gaussian_delta(mu, e) - (delta or 1e-3), 0, 50)
+            assert alone.epsilon_for(10, delta) == pytest.approx(expected, rel=1e-9)
+        together = private_tknn_shapley(*problem(), epsilon=0.5, delta=1e-3)
+        assert together.epsilon_for(10) == together.epsilon_for(10, 1e-5) == together.guarantee.epsilon
+
     def test_it_is_served_again_from_the_ledger(self, tmp_path, monkeypatch):
         ledger = Ledger(tmp_path / "l", epsilon=1.0, delta=1e-4)
         first = private_knn_shapley(*problem(), epsilon=0.3, delta=1e-4, ledger=ledger)
@@ -542,6 +594,25 @@ def test_geometry_holds_where_squares_vanish(kind, silent):
     assert moved <= counts[0].costs[0].count
 
 
+@pytest.mark.parametrize(
+    ("metric", "points", "between", "tau"),
+    [
+        ("euclidean", [[0.0], [2.0], [9.0]], [1.0], 1.0),
+        ("manhattan", [[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]], [0.5, 0.5], 1.0),
+        ("cosine", [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [1.0, 1.0], -math.sqrt(0.5) + 2e-16),
+    ],
+)
+def test_a_record_halfway_between_two_points_of_twice_tau_is_near_both(metric, points, between, tau, silent):
+    """By geometry too, to the last bit: one record moves two counts, and noise is made for two."""
+    X = np.array([between, points[2]])
+    with_it, without = (
+        private_tknn_shapley(X[rows], [0] * len(rows), points, [0] * 3, tau, metric, geometry=True, n_classes=2)
+        for rows in ([0, 1], [1])
+    )
+    assert np.abs(with_it.statistics.counts - without.statistics.counts).sum() == 2
+    assert with_it.costs[0].count == 2
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_geometry_never_counts_too_few(metric, kind, silent):
@@ -641,14 +712,21 @@ def test_sampled_values_have_the_noise_of_a_weighted_mean(monkeypatch):
     assert made.parameters["sigma"] == scales[0][1]
 
 
+def test_records_are_cut_off_at_their_bounds_before_noise():
+    """However far beyond either bound: no feature moves by more than its width, which is all that noise is made for."""
+    mechanism = NoisyRecords([-1.0, 2.0, 5.0], [3.0, 2.5, 5.0], 1.0)
+    points = np.array([[0.0, 2.1, 5.0], [9.0, 0.0, 6.0], [-9.0, 1e300, -1e300]])
+    unit = mechanism.to_unit(points)
+    assert ((unit >= 0) & (unit <= 1)).all()
+    np.testing.assert_allclose(mechanism.from_unit(unit), np.clip(points, mechanism.low, mechanism.high))
+
+
 def test_noisy_records_have_laplace_noise_of_their_width_over_epsilon():
     low, high, epsilon = np.array([-1.0, 2.0, 5.0]), np.array([3.0, 2.5, 5.0]), np.array([0.5, 2.0, 1.0])
     mechanism = NoisyRecords(low, high, epsilon)
     assert mechanism.cost == 3.5
-    points = np.array([[0.0, 2.1, 5.0], [9.0, 0.0, 5.0]])
-    kept = np.array([[0.0, 2.1, 5.0], [3.0, 2.0, 5.0]])  # within the bounds
-    unit = mechanism.to_unit(points)
-    np.testing.assert_allclose(mechanism.from_unit(unit), kept)
+    kept = np.array([[0.0, 2.1, 5.0], [3.0, 2.0, 5.0]])
+    unit = mechanism.to_unit(kept)
     n = 8000
     off = mechanism.release(np.repeat(unit, n, axis=0), n_jobs=2).reshape(2, n, 3) - kept[:, None]
     scale = (high - low) / epsilon

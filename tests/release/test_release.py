@@ -134,6 +134,39 @@ def test_people_are_removed_at_random_or_by_value():
     assert len(da.release.remove(people, 0.0)) == len(da.release.keep(people)) == 200
 
 
+@pytest.mark.parametrize(
+    ("named", "made"),
+    [
+        ("keep", lambda table, _: da.release.keep(table)),
+        ("k=4", lambda table, _: da.release.mondrian(table, 4)),
+        ("remove=0.3", lambda table, _: da.release.remove(table, 0.3, seed=5)),
+        (
+            "shapley=0.3",
+            lambda table, by: da.release.remove(
+                table,
+                0.3,
+                values=da.knn_shapley(
+                    table, X_val=by, k=3, utility="fraction", weights=da.balance_weights(by.labels, 2.0)
+                ),
+            ),
+        ),
+        (
+            "waka=0.3",
+            lambda table, by: da.release.remove(
+                table, 0.3, values=da.waka(table, X_val=by, k=3, weights=da.balance_weights(by.labels, 2.0))
+            ),
+        ),
+        ("copula", lambda table, _: da.release.synthesize(table, "copula", seed=5)),
+    ],
+)
+def test_a_strategy_s_name_stands_for_its_function(named, made):
+    table, looked_at = da.census(200, seed=3).split(0.6)
+    given = da.release.make_release(named, table, looked_at, k=3, balance=2.0, seed=5)
+    expected = made(table, looked_at)
+    assert (given.strategy, given.synthetic) == (expected.strategy, expected.synthetic)
+    pd.testing.assert_frame_equal(given.table.to_frame("pandas"), expected.table.to_frame("pandas"))
+
+
 def test_the_copula_keeps_margins_and_correlations():
     rng = np.random.default_rng(0)
     x = rng.normal(0, 1, 4000)

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import datassay as da
 from datassay import InputError
+from datassay.privacy import layered_release
 from datassay.privacy.layered_release import paper_scale, sensitivities
 from datassay.value.models import coalitions, layered
 from datassay.value.models.stable import Stability, _gradient_diameter, _longest_weights
@@ -648,6 +649,51 @@ def test_too_few_public_records_predict_nothing():
     assert not plan.is_low
 
 
+class Pilot:
+    """What a pilot found."""
+
+    def __init__(self, values, errors):
+        self.values, self.errors = np.asarray(values), errors
+
+    def __len__(self):
+        return len(self.values)
+
+
+@pytest.mark.parametrize(("n_val", "n", "expected"), [(60, 90, 30), (90, 40, 40), (260, 300, 100)])
+def test_a_pilot_is_half_of_the_public_records_but_no_more_than_it_takes(n_val, n, expected, monkeypatch):
+    """No more than there are private records, and no more than 100; what is left it is valued against."""
+    asked = []
+
+    def valued(model, X, y, X_val, y_val, **how):
+        asked.append((len(X), len(X_val)))
+        return Pilot(np.arange(float(len(X))), None)
+
+    monkeypatch.setattr(layered_release, "data_shapley", valued)
+    _, _, X_val, y_val = problem(n_val=n_val)
+    plan = da.plan_private_layered(da.StableLogisticRegression(), n, X_val, y_val, alpha=5.0, n_jobs=1)
+    assert asked == [(expected, n_val - expected)]
+    assert plan.pilot == f"a pilot on {expected} of the validation records"
+
+
+def test_what_is_sampling_error_of_a_pilot_is_no_spread_of_values(monkeypatch):
+    """Values in error by 0.6 of their spread promise what values of 0.8 of that spread do without error; by all, nothing."""
+    values = 1e-2 * np.random.default_rng(0).normal(size=30)
+    middle, spread = values.mean(), values.std()
+    found = []
+    for pilot in (
+        Pilot(values, np.full(30, 0.6 * spread)), Pilot(middle + 0.8 * (values - middle), None),
+        Pilot(values, np.full(30, spread)), Pilot(values, None),
+    ):  # fmt: skip
+        monkeypatch.setattr(layered_release, "data_shapley", lambda *_, pilot=pilot, **__: pilot)
+        _, _, X_val, y_val = problem(n_val=60)
+        model = da.StableLogisticRegression()
+        plan = da.plan_private_layered(model, 30, X_val, y_val, alpha=5.0, epsilon=1e3, n_jobs=1)
+        found.append(plan.correlation)
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    assert found[2] == 0
+    assert 0.01 < found[0] < found[3] < 0.99
+
+
 def test_values_of_nobody_else_s_records_have_no_noise_to_add():
     X, y, X_val, y_val = problem(10)
     model = da.StableLogisticRegression(0.1, 100.0)
@@ -734,8 +780,6 @@ def test_the_audit_catches_coalitions_left_out_by_their_utility(monkeypatch):
 
 
 def test_the_audit_catches_half_the_noise(monkeypatch):
-    from datassay.privacy import layered_release
-
     honest = layered_release.add_noise
     monkeypatch.setattr(layered_release, "add_noise", lambda values, noise, scale: honest(values, noise, scale / 2))
     found = da.audit("private_layered_shapley", epsilon=1.0)
@@ -743,8 +787,6 @@ def test_the_audit_catches_half_the_noise(monkeypatch):
 
 
 def test_the_audit_catches_a_sensitivity_too_small_by_the_root_of_two(monkeypatch):
-    from datassay.privacy import layered_release
-
     honest = layered_release.sensitivities
     monkeypatch.setattr(
         layered_release, "sensitivities", lambda design, learner: honest(design, learner) / math.sqrt(2)
