@@ -9,6 +9,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
 TORCH  ?= torch==2.13.0
+# On two cores, each with tests that stand beside each other and share what they make; when one is done, it takes over
+# half of what the other has left. What is compiled is kept: tests start processes by the hundred.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: mutants help report test check lint format types pytest docs bench bench-gpu clean
 
@@ -64,7 +67,7 @@ test: $(if $(OLDEST),,lint types) pytest
 
 # Without the tests that tests/slow.txt names: about a minute on two cores.
 check: lint types $(VENV)/.browser
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -78,7 +81,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 pytest: $(READY) $(VENV)/.browser $(VENV)/.torch
-	$(BIN)/pytest -n 2 --dist worksteal $(if $(OLDEST),-W ignore::DeprecationWarning)
+	$(PYTEST) $(if $(OLDEST),-W ignore::DeprecationWarning)
 
 $(DOCS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

@@ -1,6 +1,7 @@
 """A table comes in: types, ids, missing values, encoding, splits, named data sets."""
 
 import gzip
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -546,8 +547,15 @@ class TestSplit:
             self.table.split(*shares)
 
 
+@cache
+def voters():
+    return da.voters(400_000, seed=2)
+
+
 class TestVoters:
-    table = da.voters(400_000, seed=2)
+    @property
+    def table(self):
+        return voters()
 
     @pytest.mark.parametrize(
         ("column", "shares"),
