@@ -56,6 +56,16 @@ def test_distances_that_differ_only_in_their_last_bits_are_ranked(crowd):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bits", [0, 1, 7, 10, 11, 12, 20, 22, 23, 29])
+def test_distances_that_differ_in_any_number_of_bits_are_ranked(bits, dtype):
+    """Few bits are sorted in one pass, more in two or three."""
+    whole = np.dtype(f"i{np.dtype(dtype).itemsize}")
+    steps = np.random.default_rng(bits).integers(0, 2**bits, (3, 300)).astype(whole)
+    distances = (dtype(1.0).view(whole) + steps).view(dtype)
+    np.testing.assert_array_equal(ranking(distances), np.argsort(distances, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 3000])
 def test_nearest_is_the_start_of_the_ranking(n, dtype):
     rng = np.random.default_rng(n)
