@@ -480,3 +480,14 @@ def test_a_query_is_one_condition_and_nothing_else(more):
     people = da.census(20)
     with pytest.raises(da.InputError, match="one condition on the columns and nothing else"):
         da.score_queries(people, people, [f"age > 3 {more}"])
+
+
+@pytest.mark.parametrize("epsilon2", [0.0, 0.4, 1.0])
+def test_the_score_of_a_query_is_its_link_times_its_gain_or_the_least_weight(epsilon2):
+    people = da.census(80, seed=8)
+    queries = ["age > 60", "sex = 'male' AND age < 30", "age > 50 AND sex = 'female' AND hours > 30", "age > 200"]
+    found = da.score_queries(people, people, queries, epsilon2=epsilon2)
+    np.testing.assert_allclose(found.values, found.linkability * np.maximum(found.gain, epsilon2), atol=1e-15)
+    assert (found.values[:3] > 0).all()
+    assert (found.gain[:3] > found.values[:3]).all() or epsilon2 == 1
+    assert (found.values[3], found.person[3]) == (0.0, "")

@@ -300,7 +300,10 @@ class OnACard(torch.Tensor):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tensors_on_a_card_are_brought_to_unit_length_and_stay_as_they_were_given(dtype, device):
     X, _, V, _ = awkward(dtype=dtype)
-    for points, queries in ((X, V), (X[:, :1], V[:, :1]), (np.asfortranarray(X), V), (X[:1], np.asfortranarray(V))):
+    large = dtype(2.0 ** (np.finfo(dtype).maxexp // 4 * 3))  # its square is more than can be written down
+    for points, queries in (
+        (X, V), (X[:, :1], V[:, :1]), (np.asfortranarray(X), V), (X[:1], np.asfortranarray(V)), (X * large, V / large),
+    ):  # fmt: skip
         given = [torch.from_numpy(one.copy(order="K")).as_subclass(OnACard) for one in (points, queries)]
         before = [one.clone() for one in given]
         space = space_there.device_space(*given, "cosine", torch.device("cpu"))
@@ -524,6 +527,23 @@ def test_where_not_one_row_fits_it_is_said(device, monkeypatch):
     monkeypatch.setattr(passes_there.DeviceBlocks, "_block", block)
     with pytest.raises(UnavailableError, match=r"too little for one validation point beside 500 records \(tried to"):
         da.knn_shapley(*awkward(), device=device)
+
+
+def test_rows_that_a_card_sorts_two_at_a_time_are_in_the_order_of_all_at_once(device, monkeypatch):
+    monkeypatch.setattr(passes_there, "ALONE", 1)
+    far = torch.from_numpy(np.random.default_rng(0).integers(0, 9, (5, 200)).astype(np.float64)).to(device)
+    expected = np.argsort(far.cpu().numpy(), axis=1, kind="stable")
+    np.testing.assert_array_equal(passes_there.ranked(far).cpu().numpy(), expected)
+
+
+def test_a_checkpoint_of_distances_is_of_these_distances_alone(device, tmp_path):
+    rng = np.random.default_rng(0)
+    y, far, w = rng.integers(0, 2, 30), rng.random((9, 30)), rng.integers(0, 2, 9)
+    how = {"metric": "precomputed", "device": device, "checkpoint": tmp_path / "kept"}
+    first, again = (da.knn_shapley(None, y, far, w, **how).values for _ in range(2))
+    assert again.tobytes() == first.tobytes()
+    with pytest.raises(InputError, match="other data"):
+        da.knn_shapley(None, y, far + 1, w, **how)
 
 
 def test_a_run_goes_on_from_its_checkpoint(device, tmp_path, monkeypatch):

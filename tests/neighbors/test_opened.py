@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import datassay as da
+from datassay._run import Schedule
 from datassay.neighbors import FeatureSpace
+from datassay.neighbors.views import NearestDistances, WithinThreshold
 
 AMONG = {
     "knn_shapley": lambda *a, **o: da.knn_shapley(*a, k=3, **o),
@@ -121,6 +123,9 @@ def test_records_in_files_can_be_opened(tmp_path):
     records = da.open_records(tmp_path / "train.parquet", label="label")
     near = da.Neighbours(records, None, X_val, y_val)
     assert same(da.knn_banzhaf(near, k=3), da.knn_banzhaf(records, None, X_val, y_val, k=3))
+    for view in (NearestDistances(2), WithinThreshold(1.0)):
+        with pytest.raises(da.UsageError, match="in memory"):
+            near.accumulate(view, lambda block, total: None, Schedule())
 
 
 @pytest.fixture
@@ -152,6 +157,28 @@ def test_a_longer_list_is_searched_for_once(filled):
     for k, rows in ((2, 17), (2, 17), (5, 34), (3, 34), (4, 34)):
         da.knn_loo(near, k=k)
         assert sum(filled) == rows
+
+
+@pytest.mark.parametrize(("memory", "rows"), [(17 * 60, (17, 17, 34)), (17 * 60 - 1, (17, 34, 51))])
+def test_who_is_within_a_threshold_is_searched_for_once_if_it_can_be_kept(memory, rows, filled):
+    near = da.Neighbours(*points(), memory=memory)
+    for tau, found in zip((2.0, 2.0, 1.0), rows, strict=True):
+        da.tknn_shapley(near, tau=tau)
+        assert sum(filled) == found
+
+
+def test_a_ranking_that_just_fits_is_kept_whoever_finds_it(filled):
+    from joblib import parallel_config, register_parallel_backend
+    from joblib._parallel_backends import ThreadingBackend
+
+    register_parallel_backend("others", type("Others", (ThreadingBackend,), {}))
+    given = points()
+    near = da.Neighbours(*given, memory=17 * 4 * 60)
+    with parallel_config(backend="others", n_jobs=2):
+        first, again = da.knn_shapley(near), da.knn_shapley(near)
+    assert sum(filled) == 17
+    assert same(first, again)
+    assert same(first, da.knn_shapley(*given))
 
 
 def test_of_a_ranking_that_does_not_fit_the_nearest_are_kept(filled):

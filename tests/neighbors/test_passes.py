@@ -56,6 +56,16 @@ def test_distances_that_differ_only_in_their_last_bits_are_ranked(crowd):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bits", [0, 1, 7, 10, 11, 12, 20, 22, 23, 29])
+def test_distances_that_differ_in_any_number_of_bits_are_ranked(bits, dtype):
+    """Few bits are sorted in one pass, more in two or three."""
+    whole = np.dtype(f"i{np.dtype(dtype).itemsize}")
+    steps = np.random.default_rng(bits).integers(0, 2**bits, (3, 300)).astype(whole)
+    distances = (dtype(1.0).view(whole) + steps).view(dtype)
+    np.testing.assert_array_equal(ranking(distances), np.argsort(distances, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 3000])
 def test_nearest_is_the_start_of_the_ranking(n, dtype):
     rng = np.random.default_rng(n)
@@ -177,6 +187,15 @@ def test_same_bits_for_any_number_of_threads_and_any_memory(name, dtype):
             assert again.tobytes() == reference.tobytes(), (n_jobs, memory)
 
 
+@pytest.mark.parametrize("memory", [2**13, 2**14, 2**16])
+def test_the_nearest_are_the_same_in_blocks_of_any_size(memory):
+    rng = np.random.default_rng(8)
+    X, X_val = rng.integers(0, 5, (50, 2)).astype(float), rng.integers(0, 5, (700, 2)).astype(float)
+    whole, some = (da.nearest_neighbours(X, X_val, limit=3, memory=given) for given in (2**29, memory))
+    for expected, found in zip(whole, some, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_memory_too_small_for_one_row_says_how_much_is_needed():
     with pytest.raises(da.InputError, match=r"memory=1000 bytes is too little.*needs \d+"):
         da.knn_shapley(np.zeros((500, 1)), np.zeros(500, int), [[0.0]], [0], memory=1000)
@@ -246,6 +265,14 @@ class TestPrecomputed:
         np.testing.assert_allclose(ours, same, atol=1e-14)
         with pytest.raises(da.InputError, match="has only neighbours within tau=2"):
             da.tknn_shapley(None, self.y, csr, self.y_val, tau=radius, metric="precomputed")
+
+    def test_a_radius_graph_of_many_gives_threshold_values_although_they_are_looked_at_some_at_a_time(self):
+        X_val, y_val = np.random.default_rng(12).normal(size=(200, 4)), np.arange(200) % 3
+        distances = cdist(X_val, self.X)
+        graph = NeighbourGraph.from_csr(sparse.csr_array(np.where(distances <= 2.0, distances, 0.0)), radius=2.0)
+        ours = da.tknn_shapley(None, self.y, graph, y_val, tau=2.0, metric="precomputed").values
+        same = da.tknn_shapley(self.X, self.y, X_val, y_val, tau=2.0, metric="euclidean").values
+        np.testing.assert_allclose(ours, same, atol=1e-14)
 
     @pytest.mark.parametrize(
         ("indptr", "indices", "distances", "message"),

@@ -67,6 +67,8 @@ def content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
         for name in sorted(thing, key=repr):
             yield from content(name, within)
             yield from content(thing[name], within)
+    elif isinstance(thing, slice):  # from Python 3.14 on a constant of code
+        yield from content([thing.start, thing.stop, thing.step], within)
     elif isinstance(thing, partial):
         yield from content([thing.func, thing.args, thing.keywords], within)
     elif inspect.ismethod(thing):
