@@ -293,6 +293,7 @@ def test_every_public_function_has_an_example_that_runs():
 def test_the_report_is_a_room_that_can_be_called():
     assert inspect.ismodule(da.report)
     assert list(inspect.signature(da.report).parameters)[:2] == ["table", "label"]
+    assert inspect.getdoc(da.report) == inspect.getdoc(da.report.report)
     assert "report(table:" in "".join(pydoc.plain(pydoc.render_doc(da.report)).split())
 
 

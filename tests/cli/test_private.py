@@ -55,6 +55,15 @@ def test_columns_are_what_the_public_file_says(files):
     assert categories[0].categories == ("z0", "z1", "z2")
 
 
+@pytest.mark.parametrize("names", [("--relation", "--neighbours"), ("--neighbours", "--relation")])
+def test_two_relations_are_refused(files, names, capsys, monkeypatch):
+    """One name may not overrule the other unseen: a promise is what was asked for."""
+    first, second = names
+    code, said = complain(capsys, monkeypatch, *BASE, first, "replace", second, "add-remove")
+    assert code == 2
+    assert "earlier name of --relation" in said
+
+
 def test_every_option_reaches_the_function(files):
     assert (
         run(

@@ -202,6 +202,27 @@ def test_what_is_known_already_must_not_be_given_again(name, given):
         da.knn_shapley(near, **given)
 
 
+def test_a_threshold_that_no_distance_is_below_is_refused():
+    with pytest.raises(da.UsageError, match=r"tau=-0\.5 is below 0, and no distance is"):
+        da.tknn_shapley(da.Neighbours(*points()))
+    assert da.tknn_shapley(da.Neighbours(*points(), metric="cosine")).values.any()
+
+
+def test_a_test_set_comes_with_the_neighbours_of_a_curve():
+    X, y, X_val, y_val = points()
+    with pytest.raises(da.UsageError, match=r"^X_test: neighbours have a test set if they are opened with it"):
+        da.removal_curve(y, da.Neighbours(X, y, X_val, y_val), X_test=X_val, y_test=y_val)
+
+
+def test_what_takes_no_neighbours_says_so():
+    X, y, X_val, y_val = points()
+    near = da.Neighbours(X, y, X_val, y_val)
+    with pytest.raises(da.UsageError, match="no Neighbours are taken here"):
+        da.nearest_neighbours(near, X_val, limit=3)
+    with pytest.raises(da.UsageError, match="no Neighbours are taken here"):
+        da.data_oob(da.StableLogisticRegression(), near, y)
+
+
 def test_methods_about_the_records_themselves_refuse_validation_data():
     with pytest.raises(da.UsageError, match="without validation"):
         da.self_waka(da.Neighbours(*points()))

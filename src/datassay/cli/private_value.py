@@ -1,6 +1,7 @@
 """``datassay private-value``: tell every owner what their record is worth, under differential privacy."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -42,10 +43,9 @@ class Promise(Options):
     delta: float | None = option("Promise δ: keep it well below 1/N ({private_tknn_shapley.delta}).", "--delta", "-d")
     relation: Relation | None = option(
         "What ε is about: one record added or removed (if left out), or one replaced (for layered-shapley). "
-        "--neighbours is its earlier name.",
-        "--relation",
-        "--neighbours",
+        "--neighbours is its earlier name."
     )
+    neighbours: Relation | None = option("The earlier name of --relation.", hidden=True)
     sampling: float | None = option(
         "Chance with which a record is counted at a validation point; less needs less noise "
         "({private_tknn_shapley.sampling})."
@@ -128,6 +128,10 @@ operator.parquet
     if owners is not None:
         results.check_new_folder(owners)
     check_files([data, reading.validation, layered.pilot], [output], [plot], [owners, budget.ledger])
+    if promise.neighbours is not None:
+        if promise.relation is not None:
+            raise UsageError("--neighbours is the earlier name of --relation: give one of them")
+        promise = replace(promise, relation=promise.neighbours, neighbours=None)
     private, public = reading.tables(data, label, seed)
     relation = promise.relation or ("replace" if method == LAYERED else default("private_tknn_shapley", "relation"))
     delta = default("private_tknn_shapley", "delta") if promise.delta is None else promise.delta

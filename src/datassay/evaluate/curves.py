@@ -143,6 +143,8 @@ def removal_curve(
     ----------
     values
         The values of the records; joined by id if they have ids, or else in the order of X.
+    X
+        The records, or :class:`datassay.Neighbours` of the records and the test set.
     X_test, y_test
         A test set that played no part in the values.
     k

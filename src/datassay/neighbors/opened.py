@@ -57,7 +57,7 @@ class Neighbours:
     """A data set opened once, for all methods that look at the same neighbours: they do not search again.
 
     Every function of records and their neighbours takes it in the place of X, and then no y, X_val, y_val, metric or
-    ids. Results have the same bits as without it.
+    ids. Results have the same bits as without it, where the metric is the same: threshold values want "cosine".
 
     Parameters
     ----------
@@ -126,6 +126,9 @@ class Neighbours:
         if run.client is not None:
             raise UsageError("client is for records in memory, and these are read in blocks")
         self.inputs = prepare_records(X, given.y, X_val, given.y_val, given.ids)
+
+    def __array__(self, *_: object, **__: object) -> NDArray[Any]:
+        raise UsageError("no Neighbours are taken here: give the records themselves")
 
     @property
     def space(self) -> AnySpace:
@@ -302,6 +305,10 @@ def neighbours_of(given: Given, run: Schedule | None = None, device: object = IN
     said["device"] = None if device is IN_MEMORY else device
     said["metric"] = None if isinstance(given.metric, _Unsaid) else given.metric
     for name, value in said.items():
+        if value is not None and name in ("X_test", "y_test"):
+            raise UsageError(
+                f"{name}: neighbours have a test set if they are opened with it, Neighbours(X, y, X_test, y_test)"
+            )
         if value is not None:
             raise UsageError(f"{name} is known already, as X is Neighbours: leave it out, or give it to Neighbours")
     if given.fitted_on == "validation" and near.fitted_on != "validation":

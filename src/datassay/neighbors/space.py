@@ -35,6 +35,8 @@ def as_floats(name: str, array: object, what: str = "feature") -> Floats:
         points = np.asarray(array)
         if points.dtype == object and all(isinstance(value, Real) for value in points.flat):
             points = points.astype(np.float64)
+    except InputError:  # what X is says that it is not taken
+        raise
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a table of numbers, every row of the same length") from None
     if points.dtype.kind not in "biuf":

@@ -21,6 +21,10 @@ class _Room(ModuleType):
         return self.report
 
     @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.report.__doc__
+
+    @property
     def __signature__(self) -> Signature:
         return signature(self.report)
 

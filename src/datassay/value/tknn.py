@@ -9,6 +9,7 @@ from typing import Unpack
 
 from datassay import _checks
 from datassay._choices import Metric
+from datassay._errors import UsageError
 from datassay._run import Run, documented
 from datassay.data import Ids, Labels, Points
 from datassay.neighbors import COSINE, Given, NeighbourGraph, Neighbours, WithinThreshold
@@ -56,6 +57,8 @@ def tknn_shapley(
     """
     tau = _checks.number("tau", tau)
     game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
+    if isinstance(X, Neighbours) and tau < 0 and X.metric in ("euclidean", "manhattan"):
+        raise UsageError(f'tau={tau:g} is below 0, and no distance is: give tau, or Neighbours(…, metric="cosine")')
     if game.streamed:
         total = streamed_threshold_total(game, tau)
     else:
