@@ -34,7 +34,7 @@ APART = ("top", "oracle")
 MOST_EDGES = 78  # between rooms, the package's own door among them
 MOST_LONG_MODULES = 2  # of more than 600 lines
 MOST_WIDE_FUNCTIONS = 2  # of more than 8 parameters, those aside that people call and kernels
-MOST_LINES = 36_100  # of Python, stubs included; 36,000 without them
+MOST_LINES = 36_110  # of Python, stubs included; 36,000 without them
 
 
 class Edge(NamedTuple):
@@ -118,7 +118,29 @@ def strings_of(module):
     return [node.value for node in strings if id(node) not in prose and room.match(node.value)]
 
 
+def names_in(node):
+    """What a name, an attribute or an import names, under whatever name it is imported."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {getattr(node, "module", None), *(alias.name.split(".")[0] for alias in node.names)}
+    return {node.id if isinstance(node, ast.Name) else node.attr}
+
+
 # ------------------------------------------------------------------------------------------------------------- rooms
+
+
+def test_only_doors_import_by_a_relative_path():
+    """So that an edge is seen for what it is: ``from ..privacy import x`` would count for nothing here."""
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), file
+
+
+def test_no_merge_was_left_half_done():
+    marks = re.compile(r"^\s*(<{7}|>{7}) ", re.MULTILINE)
+    root = Path(__file__).parents[1]
+    for pattern in ("src/**/*.py", "src/**/*.pyi", "tests/**/*.py", "docs/**/*.md", "*.md"):
+        for file in root.glob(pattern):
+            assert not marks.search(file.read_text(encoding="utf-8")), file
 
 
 def test_every_room_has_its_place():
@@ -150,12 +172,12 @@ def test_no_room_is_reached_by_a_string():
 
 def test_modules_are_loaded_by_a_computed_name_in_one_place():
     """The command line loads the command that was called; everything else is imported in the open."""
+    computing = {"import_module", "__import__", "importlib", "pkgutil", "resolve_name", "runpy"}
     found = {
         module
         for module, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-        and getattr(node, "id", getattr(node, "attr", None)) in ("import_module", "__import__")
+        if isinstance(node, ast.Name | ast.Attribute | ast.Import | ast.ImportFrom) and computing & names_in(node)
     }
     assert found <= {"datassay.cli", "datassay.results.frames"}  # a frame needs the library it is of
 

@@ -211,3 +211,9 @@ class TestAttack:
 def test_bad_arguments_are_named(given, message):
     with pytest.raises(da.InputError, match=message):
         da.value_score_attack(*population(), **given)
+
+
+def test_distances_are_no_data_for_an_attack_on_values():
+    near = np.random.default_rng(0).random((60, 60))
+    with pytest.raises(da.UsageError, match="needs features, not distances"):
+        da.value_score_attack(None, np.arange(60) % 2, near, np.arange(60) % 2, metric="precomputed", members=10)

@@ -491,3 +491,9 @@ def test_the_score_of_a_query_is_its_link_times_its_gain_or_the_least_weight(eps
     assert (found.values[:3] > 0).all()
     assert (found.gain[:3] > found.values[:3]).all() or epsilon2 == 1
     assert (found.values[3], found.person[3]) == (0.0, "")
+
+
+def test_weights_of_attributes_are_named():
+    people = da.census(30)
+    with pytest.raises(da.UsageError, match="weights must be a mapping"):
+        da.reidentification_risk(people, people, columns=["age", "sex"], weights=[1.0, 2.0])

@@ -171,3 +171,12 @@ def test_several_results_share_axes_and_are_told_apart_by_the_legend(name):
     named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
     assert "one" in named
     assert "other" in named
+
+
+def test_columns_stand_where_0_1_0_had_them():
+    """Files are read by the place of a column as well as by its name."""
+    risk = da.reidentification_risk(TRAIN, TRAIN, columns=["age", "sex"], method="sampled", permutations=3)
+    assert risk.to_frame("pandas").columns.tolist()[-5:] == [
+        "attacked_linkability", "attacked_gain", "attacked_risk", "lower", "upper",
+    ]  # fmt: skip
+    assert example("Leakage").to_frame("pandas").columns.tolist() == ["score", "id", "member", "game", "model"]

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from fractions import Fraction
+from hashlib import sha256
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -1704,3 +1705,14 @@ def test_labels_of_two_classes_are_worth_chance_without_data():
         LogisticRegression(), X, y, X, y, scoring="neg_log_loss", sampling="plain", max_coalitions=200, n_jobs=1
     )
     assert found.parameters["empty"] == pytest.approx(-math.log(3))
+
+
+def test_our_own_learner_counts_as_it_did_where_0_1_0_kept_utilities():
+    """Digests made by 0.1.0, where the class lay elsewhere: caches and checkpoints go on to be used."""
+    from datassay.value.models.fingerprint import content
+
+    for thing, digest in (
+        (da.StableLogisticRegression(kappa=2.0), "5dc2b8152dd994f1bd4438232342fa771f4ac570b840d7e1008c8a030fe314fd"),
+        (da.StableLogisticRegression, "25cf3ae1fad05f985031655e7e7ea5049fffd05698b430cea68671965a3fcd7f"),
+    ):
+        assert sha256(b"".join(content(thing))).hexdigest() == digest

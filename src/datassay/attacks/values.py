@@ -128,6 +128,8 @@ def value_score_attack(
             f"the game needs {drawn:,} records ({members} members, as many non-members, {shadow} shadow records)"
             f"{' and some to validate with' if inputs.points_val is None else ''}, and there are {n:,}"
         )
+    if metric == "precomputed":
+        raise UsageError("the value-score attack needs features, not distances: members are left out of the data")
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     chosen, points = order[:drawn], as_array(inputs.points)

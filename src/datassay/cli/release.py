@@ -36,7 +36,7 @@ class Attack(Options):
 
     k: int | None = option("Neighbours of the classifier for utility ({compare_releases.k}).", "--k", "-k", min=1)
     people: int | None = option("Attack this many people, drawn at random ({compare_releases.people}).", min=1)
-    permutations: int | None = option("Random orders of the attributes ({compare_releases.permutations}).")
+    permutations: int | None = option("Random orders of attributes for each person ({compare_releases.permutations}).")
     scenarios: Weighing | None = option(
         "What attackers know: each number of attributes, or each set, as likely ({compare_releases.scenarios})."
     )

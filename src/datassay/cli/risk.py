@@ -15,7 +15,7 @@ class Search(Options):
     """Who is searched for, and how."""
 
     people: int | None = option("Attack this many people, drawn at random.", min=1)
-    permutations: int | None = option("Random orders of the attributes ({reidentification_risk.permutations}).")
+    permutations: int | None = option("Orders of attributes for each person ({reidentification_risk.permutations}).")
     seed: int = option("Seed of the orders and of the people drawn.", default=0)
     neighbours: int | None = option("Neighbours that say what is near (2%).")
 

@@ -292,6 +292,8 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     if extra:
         notes.append(f"{_checks.listed(extra)} of the release are not in the original, and were not attacked")
     zeta = np.ones(len(chosen))
+    if not isinstance(assumed["weights"] or {}, Mapping):
+        raise UsageError("weights must be a mapping: an attribute's name and its weight")
     for name, weight in (assumed["weights"] or {}).items():
         if name not in chosen:
             raise UsageError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")

@@ -65,7 +65,9 @@ class Leakage(Result):
 
     def _columns(self) -> Columns:
         both = (self.before, self.after)
-        columns = {name: np.concatenate([one._columns()[name] for one in both]) for name in self.before._columns()}
+        columns = {
+            name: np.concatenate([one._columns()[name] for one in both]) for name in ("score", "id", "member", "game")
+        }
         return columns | {"model": np.repeat(["records", "noisy centres"], [len(one) for one in both])}
 
     def _header(self) -> dict[str, object]:

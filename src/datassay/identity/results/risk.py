@@ -154,8 +154,8 @@ class Risk(PerRecord):
         return ax
 
     def _columns(self) -> Columns:
-        attacked = zip(_ATTACKED, self.attacked.T, strict=True)
-        return {**super()._columns(), **dict(attacked)}
+        columns = {**super()._columns(), **dict(zip(_ATTACKED, self.attacked.T, strict=True))}
+        return {name: columns[name] for name in sorted(columns, key=lambda name: name in ("lower", "upper"))}
 
     @classmethod
     def _fields(cls, header: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+MOVED = {"datassay.value.models.stable": "datassay.value.stable"}  # by the names under which 0.1.0 kept utilities
+
 
 class _Unknown(Exception):
     """Something whose content cannot be told, such as a handle."""
@@ -44,9 +46,14 @@ def of_library(thing: Any) -> bool:
     return top in sys.stdlib_module_names or top == "datassay" or "site-packages" in file or "dist-packages" in file
 
 
+def _place(thing: Any) -> bytes:
+    """Under which name a function or class counts."""
+    return f"{MOVED.get(thing.__module__, thing.__module__)}.{thing.__qualname__}".encode()
+
+
 def content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
     """What a thing consists of, the same for equal things in any process: no addresses, nothing left out."""
-    yield f"<{type(thing).__module__}.{type(thing).__qualname__}".encode()
+    yield b"<" + _place(type(thing))
     if id(thing) in within:  # it holds itself
         yield b"~>"
         return
@@ -74,7 +81,7 @@ def content(thing: Any, within: tuple[int, ...] = ()) -> Iterator[bytes]:
     elif inspect.ismethod(thing):
         yield from content([thing.__func__, thing.__self__], within)
     elif isinstance(thing, type) or inspect.isroutine(thing):
-        yield f"{thing.__module__}.{thing.__qualname__}".encode()
+        yield _place(thing)
         if not of_library(thing):
             yield from code_of(thing, within)
     elif inspect.ismodule(thing):
