@@ -216,4 +216,6 @@ def test_bad_arguments_are_named(given, message):
 def test_distances_are_no_data_for_an_attack_on_values():
     near = np.random.default_rng(0).random((60, 60))
     with pytest.raises(da.UsageError, match="needs features, not distances"):
-        da.value_score_attack(None, np.arange(60) % 2, near, np.arange(60) % 2, metric="precomputed", members=10)
+        da.value_score_attack(
+            None, np.arange(60) % 2, near, np.arange(60) % 2, metric="precomputed", members=10, shadow=20
+        )

@@ -140,7 +140,7 @@ class Setting:
     """Everything an attack needs: people and release as points, neighbourhoods, weights."""
 
     space: Gower
-    assumed: Attacking
+    assumed: Linking
     epsilons: tuple[float, float]
     people: Floats
     ids: NDArray[np.generic]
@@ -311,7 +311,8 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     distinct, counts = np.unique(space.points(there), axis=1, return_counts=True)
     return Setting(
         space=space,
-        assumed=assumed,
+        # Without how it is run: what a task holds is sent to workers, and a client cannot be.
+        assumed={"weights": assumed["weights"], "synthetic": assumed["synthetic"]},
         epsilons=(epsilon1, epsilon2),
         people=np.ascontiguousarray(points[:, rows]),
         ids=here.ids[rows],
