@@ -182,13 +182,13 @@ class Neighbours:
     def accumulate(
         self, view: View[T], add: Callable[[T, NDArray[np.float64]], None], run: Schedule
     ) -> NDArray[np.float64]:
-        """Sum over validation points, as :func:`datassay.neighbors.accumulate` does, from what is kept if it can be."""
+        """Sum over validation points, as ``neighbors.accumulate`` does, from what is kept if it can be."""
         return self._look(view, run, lambda view, run: accumulate(self.space, view, add, run))
 
     def collect(
         self, view: View[T], compute: Callable[[T], tuple[NDArray[Any], ...]], run: Schedule
     ) -> tuple[NDArray[Any], ...]:
-        """What is said of each validation point, as :func:`datassay.neighbors.collect` has it, or from what is kept."""
+        """What is said of each validation point, as ``neighbors.collect`` has it, or from what is kept."""
         return self._look(view, run, lambda view, run: collect(self.space, view, compute, run))
 
     def _look(self, view: View[Any], run: Schedule, use: Callable[[View[Any], Schedule], T]) -> T:
