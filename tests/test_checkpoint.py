@@ -380,7 +380,9 @@ KILLED = """
                 with np.load(file) as content:
                     [content[part] for part in content.files]
             for file in kept.glob("*.sqlite"):
-                assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                database = sqlite3.connect(file)
+                assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                database.close()
             if os.WIFSIGNALED(status):
                 kills += 1
             else:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_an_earlier_ledger_serves_its_releases_again(made, options, request_of_0
     values = made(ledger=ledger, **options)
     (line,) = ledger.releases()
     assert line.request == request_of_0_1_0
-    with sqlite3.connect(ledger.path) as connection:
+    with closing(sqlite3.connect(ledger.path)) as connection:
         (costs,) = connection.execute("SELECT costs FROM releases").fetchone()
     assert "neighbours" in json.loads(costs)[0]  # which earlier versions read
     assert (made(ledger=Ledger(ledger.path), **options).values == values.values).all()
