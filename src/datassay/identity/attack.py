@@ -292,9 +292,10 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     if extra:
         notes.append(f"{_checks.listed(extra)} of the release are not in the original, and were not attacked")
     zeta = np.ones(len(chosen))
-    if not isinstance(assumed["weights"] or {}, Mapping):
+    weights = assumed["weights"] or {}
+    if not isinstance(weights, Mapping):
         raise UsageError("weights must be a mapping: an attribute's name and its weight")
-    for name, weight in (assumed["weights"] or {}).items():
+    for name, weight in weights.items():
         if name not in chosen:
             raise UsageError(f"weights: {name!r} is not among the attributes {_checks.listed(chosen, 12)}")
         zeta[chosen.index(name)] = _checks.number(f"the weight of {name!r}", weight, above=0)
@@ -312,7 +313,7 @@ def lay_out(tables: Tables, assumed: Attacking, schedule: Schedule | None = None
     return Setting(
         space=space,
         # Without how it is run: what a task holds is sent to workers, and a client cannot be.
-        assumed={"weights": assumed["weights"], "synthetic": assumed["synthetic"]},
+        assumed={"weights": weights, "synthetic": assumed["synthetic"]},
         epsilons=(epsilon1, epsilon2),
         people=np.ascontiguousarray(points[:, rows]),
         ids=here.ids[rows],

@@ -65,9 +65,8 @@ class Leakage(Result):
 
     def _columns(self) -> Columns:
         both = (self.before, self.after)
-        columns = {
-            name: np.concatenate([one._columns()[name] for one in both]) for name in ("score", "id", "member", "game")
-        }
+        parts = [one._columns() for one in both]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in ("score", "id", "member", "game")}
         return columns | {"model": np.repeat(["records", "noisy centres"], [len(one) for one in both])}
 
     def _header(self) -> dict[str, object]:

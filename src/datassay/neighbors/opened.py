@@ -305,12 +305,13 @@ def neighbours_of(given: Given, run: Schedule | None = None, device: object = IN
     said["device"] = None if device is IN_MEMORY else device
     said["metric"] = None if isinstance(given.metric, _Unsaid) else given.metric
     for name, value in said.items():
-        if value is not None and name in ("X_test", "y_test"):
+        if value is None:
+            continue
+        if name.endswith("_test"):
             raise UsageError(
                 f"{name}: neighbours have a test set if they are opened with it, Neighbours(X, y, X_test, y_test)"
             )
-        if value is not None:
-            raise UsageError(f"{name} is known already, as X is Neighbours: leave it out, or give it to Neighbours")
+        raise UsageError(f"{name} is known already, as X is Neighbours: leave it out, or give it to Neighbours")
     if given.fitted_on == "validation" and near.fitted_on != "validation":
         raise UsageError(
             'what is private must not shape how records are encoded: X must be Neighbours(…, fitted_on="validation")'

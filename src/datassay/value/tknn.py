@@ -56,9 +56,9 @@ def tknn_shapley(
     [0.25, 0.25, 0.0]
     """
     tau = _checks.number("tau", tau)
-    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if isinstance(X, Neighbours) and tau < 0 and X.metric in ("euclidean", "manhattan"):
         raise UsageError(f'tau={tau:g} is below 0, and no distance is: give tau, or Neighbours(…, metric="cosine")')
+    game = make_game(Given(X, y, X_val, y_val, metric, ids), weights, n_classes, **run)
     if game.streamed:
         total = streamed_threshold_total(game, tau)
     else:
